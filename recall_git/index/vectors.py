@@ -1,0 +1,74 @@
+"""Static embeddings: the only user of model2vec.
+
+The bundled model is a folder inside the package and is loaded by its path, so nothing is ever asked of
+a hub. Vectors are kept as int8 with one scale a row, which loses nothing measurable (DESIGN section 4).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from recall_git.errors import ModelUnusable
+
+BUNDLED = Path(__file__).parent.parent / "model"
+"""The model that comes with the package."""
+
+_FILES = ("model.safetensors", "tokenizer.json", "config.json")
+
+
+def model_id(model: str = "") -> str:
+    """Return a short id of the model's content (bundled when *model* is empty); equal ids give equal vectors.
+
+    A hub id stands for itself. Raises ModelUnusable when a folder lacks a file.
+    """
+    folder = Path(model).expanduser() if model else BUNDLED
+    if model and not folder.exists():
+        return f"hub:{model}"
+    digest = blake2b(digest_size=8)
+    try:
+        for name in _FILES:
+            digest.update((folder / name).read_bytes())
+    except OSError as error:
+        raise ModelUnusable(str(folder), error.strerror or "unreadable") from error
+    return digest.hexdigest()
+
+
+class Encoder:
+    """A loaded model. *model* is a folder, '' for the bundled one, or a hub id that the user asked for."""
+
+    def __init__(self, model: str = "") -> None:
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+        from model2vec import StaticModel
+
+        logging.getLogger("huggingface_hub.repocard").addFilter(lambda _: False)  # our card has no hub metadata
+
+        folder = Path(model).expanduser() if model else BUNDLED
+        try:
+            self._model: Any = StaticModel.from_pretrained(str(folder) if folder.exists() else model)
+        except (OSError, ValueError, KeyError) as error:
+            raise ModelUnusable(model or "bundled", str(error).split("\n")[0]) from error
+        self.dim = int(self._model.dim)
+
+    def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return (len(texts), dim) float32, rows of unit length; a text without a known piece gives zeros."""
+        if not texts:
+            return np.zeros((0, self.dim), np.float32)
+        found = np.asarray(self._model.encode(list(texts), use_multiprocessing=False), np.float32)
+        norms = np.linalg.norm(found, axis=1, keepdims=True)
+        unit: npt.NDArray[np.float32] = np.divide(found, norms, out=np.zeros_like(found), where=norms > 0)
+        return unit
+
+
+def quantise(vectors: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
+    """Return (n, dim) int8 and (n,) float32 scales with ``vectors ≈ int8 * scale``."""
+    scales = (np.abs(vectors).max(axis=1, initial=0) / 127).astype(np.float32)
+    safe = np.where(scales > 0, scales, 1)
+    return np.rint(vectors / safe[:, None]).astype(np.int8), scales

@@ -1,0 +1,60 @@
+"""Order what both legs found: directory weights, strong hits, near-copies, two sections a note. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import log
+
+from recall_git.types import Hit
+
+PER_NOTE = 2
+"""Most sections of one note among the results (fuyao v1.1 has the same bound)."""
+WEIGHT_STEP = 0.5
+"""Standard units that a directory weight of e (2.718) is worth: 1.3 moves a hit by .13, never past a strong one."""
+WEAK_FLOOR = 0.65
+"""Share of the best score that a hit needs when it lacks the query's strong words (fuyao F11)."""
+
+
+def order(hits: Sequence[Hit], weights: Sequence[str]) -> list[Hit]:
+    """Return *hits* best first, without near-copies and with at most ``PER_NOTE`` sections of a note.
+
+    *weights* are ``FOLDER/=NUMBER``. Ties: by path, then line.
+    """
+    pairs = [(folder.strip("/"), float(value)) for folder, _, value in (weight.rpartition("=") for weight in weights)]
+    weighted = [replace(hit, score=hit.score + WEIGHT_STEP * log(_weight(hit.document.path, pairs))) for hit in hits]
+    weighted.sort(key=lambda hit: (-round(hit.score, 5), hit.document.path, hit.document.line))
+    return _without_copies(weighted)
+
+
+def _weight(path: str, pairs: Sequence[tuple[str, float]]) -> float:
+    """Return the weight of the longest folder in *pairs* that *path* lies below, 1 when there is none."""
+    best, found = -1, 1.0
+    for folder, value in pairs:
+        if len(folder) > best and f"/{path}".rpartition("/")[0].startswith(f"/{folder}"):
+            best, found = len(folder), value
+    return found
+
+
+def _without_copies(hits: Sequence[Hit]) -> list[Hit]:
+    kept: list[Hit] = []
+    contents: set[str] = set()
+    words: set[tuple[str, tuple[str, ...], str]] = set()
+    notes: dict[str, int] = {}
+    for hit in hits:
+        document = hit.document
+        said = (document.title.casefold(), document.heading, document.summary.casefold())
+        if document.content_hash in contents or said in words or notes.get(document.path, 0) >= PER_NOTE:
+            continue
+        contents.add(document.content_hash)
+        words.add(said)
+        notes[document.path] = notes.get(document.path, 0) + 1
+        kept.append(hit)
+    return kept
+
+
+def strong_enough(hit: Hit, best: Hit, strong: Sequence[str]) -> bool:
+    """Whether *hit* may stand beside *best*: it has one of the query's strong words, or nearly the best's evidence."""
+    if not strong or any(term in hit.matched for term in strong):
+        return True
+    return hit.lexical >= WEAK_FLOOR * best.lexical
