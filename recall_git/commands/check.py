@@ -1,0 +1,71 @@
+"""``git recall check``: look at changed notes before they are committed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from recall_git.errors import EXIT_NOTHING, EXIT_OK
+from recall_git.repo import Repo
+
+
+def run(argv: list[str]) -> int:
+    """Print one line for each problem of the notes being committed; return 1 if there is one, else 0."""
+    parser = argparse.ArgumentParser(
+        prog="git recall check",
+        description="Check notes as they are staged: front matter that cannot be read, 'supersedes' that leads "
+        "nowhere. Ends with 1 if there is a problem.",
+    )
+    parser.add_argument("files", nargs="*", help="notes to check; default: those that differ from HEAD")
+    args = parser.parse_args(argv)
+    repo = Repo.discover(Path.cwd(), os.environ)
+    problems = list(examine(repo, _paths(repo, args.files)))
+    for line in problems:
+        print(line)
+    return EXIT_NOTHING if problems else EXIT_OK
+
+
+def _paths(repo: Repo, files: Sequence[str]) -> set[str] | None:
+    """Return *files* as paths from the repository's top, None when none were given."""
+    top = repo.top
+    if not files or top is None:
+        return None
+    return {Path(os.path.relpath(Path(name).absolute(), top)).as_posix() for name in files}
+
+
+def examine(repo: Repo, wanted: set[str] | None) -> Iterator[str]:
+    """Yield ``path:line: problem`` for the staged notes among *wanted* (None: those that HEAD has otherwise)."""
+    from recall_git import notes
+    from recall_git.sync import select, settings_of
+
+    settings, _ = settings_of(repo)
+    index_file = os.environ.get("GIT_INDEX_FILE")
+    staged = select(repo.staged(Path(index_file).absolute() if index_file else None), settings)
+    head = repo.head()
+    old = {(entry.path, entry.blob) for entry in repo.files(head.tree)} if head else set()
+    known = {name for entry in staged for name in names(entry.path)}
+    titles: set[str] | None = None
+    for entry in staged:
+        if (entry.path not in wanted) if wanted is not None else ((entry.path, entry.blob) in old):
+            continue
+        note = notes.parse(entry.path, repo.read(entry.blob) or b"")
+        if note is None:
+            continue
+        if note.problem:
+            yield f"{entry.path}:1: front matter: {note.problem}"
+        for target in (*note.supersedes, *((note.superseded_by,) if note.superseded_by else ())):
+            if known.isdisjoint(names(target)):
+                if titles is None:  # read every note only when a path alone does not answer
+                    parsed = (notes.parse(other.path, repo.read(other.blob) or b"") for other in staged)
+                    titles = {name.casefold() for other in parsed if other for name in (other.title, *other.aliases)}
+                if target.casefold() not in titles:
+                    yield f"{entry.path}:1: supersedes '{target}', and there is no such note"
+
+
+def names(path: str) -> set[str]:
+    """Return the ways in which a note at *path* is named: whole, without its extension, and by its last part."""
+    low = path.casefold().removeprefix("./").lstrip("/")
+    stem = low.rpartition(".")[0] if "." in low.rpartition("/")[2] else low
+    return {low, stem, low.rpartition("/")[2], stem.rpartition("/")[2]}

@@ -1,0 +1,62 @@
+"""What Git's hooks ask for: pre-commit indexes the staged blobs, all others write the view and the digest.
+
+Hooks are hints: no set of them sees every change, so the tree is compared again at every question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from time import perf_counter
+
+from recall_git import publish, sync
+from recall_git.engine import Engine
+from recall_git.repo import Repo
+
+HOOKS = ("pre-commit", "post-commit", "post-merge", "post-checkout", "post-rewrite")
+
+
+def handle(
+    hook: str,
+    args: Sequence[str],
+    cwd: Path,
+    environ: Mapping[str, str],
+    engine: Engine,
+    *,
+    release: Callable[[], None] = lambda: None,
+    behind: Callable[[Path], None] | None = None,
+) -> str:
+    """Do what *hook* asks for in the repository of *cwd*; return one line for the log.
+
+    *release* is called as soon as Git may go on: in pre-commit when Git's index has been read (it may be a
+    temporary file), else at once. Git's variables in *environ* point at the right repository only for
+    GIT_INDEX_FILE, which is relative to *cwd*; the others are not used. *behind* gets the work tree when there
+    is much to index, and is expected to see to it elsewhere; without it the work is done here.
+    """
+    if hook != "pre-commit":
+        release()
+    if hook not in HOOKS or (hook == "post-checkout" and args[2:3] == ["0"]):
+        return "skipped"
+    repo = engine.repository(cwd)
+    settings, _ = sync.settings_of(repo)
+    sync.open_store(repo, settings)  # raises NotEnabled before anything is read
+    started = perf_counter()
+    if hook == "pre-commit":
+        index_file = environ.get("GIT_INDEX_FILE", "")
+        staged = repo.staged(cwd / index_file if index_file else None)
+        release()
+        added = sync.index_staged(repo, settings, staged, engine.encoder(settings.model))
+    else:
+        if _in_progress(repo) and hook == "post-commit":
+            return "skipped: post-rewrite will follow"
+        opened = engine.open(repo) if behind else None
+        if behind and opened and opened.behind:
+            behind(repo.top or repo.git_dir)
+            return f"{hook}: much to index, done elsewhere"
+        added = sync.refresh(repo, settings, encoder=engine.encoder(settings.model)).documents_added
+        publish.publish(repo, engine.open(repo).memory)
+    return f"{hook}: {added} documents, {1000 * (perf_counter() - started):.0f} ms"
+
+
+def _in_progress(repo: Repo) -> bool:
+    return any((repo.git_dir / name).is_dir() for name in ("rebase-merge", "rebase-apply"))
