@@ -1,7 +1,6 @@
 """Is the evidence enough to say anything? The absolute gate, after ranking: wrong injection is worse than none.
 
-Pure. The features exist for any query and any number of notes; the coefficients stand below with the run
-that gave them.
+Pure. A logistic model over features that exist for any query and any number of notes (``search.Weighed``).
 """
 
 from __future__ import annotations
@@ -10,16 +9,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp
 
+BIAS = -17.48
 COEFFICIENTS: Mapping[str, float] = {
-    "bias": -7.0,
-    "coverage": 9.0,
-    "share": 2.0,
-    "ratio": 1.0,
-    "cosine": 2.5,
+    "coverage": 6.19,  # share of the query's rarity (in the language at large) that the best section has
+    "second": 2.69,  # the same of the second best: an answer rarely stands alone in its words
+    "idf_coverage": -1.60,  # the same share by the notes' own idf
+    "share": 8.60,  # best BM25F, as a share of what a section with every word could reach
+    "ratio": 3.83,  # share of the query's terms
+    "cosine": 6.86,  # best cosine
+    "rarest": 1.54,  # rarity of the rarest word that the best section has
+    "unknown": 0.76,  # share of the query's rarity in words that the notes do not know at all
 }
-"""First values, set by hand: replaced by a fit (benchmarks/gate.py)."""
+"""Fitted by tools/fit_gate.py; see docs/adr/0006."""
 
-THRESHOLDS: Mapping[str, tuple[float, float]] = {"strict": (0.8, 0.7), "normal": (0.6, 0.45), "open": (0.25, 0.1)}
+THRESHOLDS: Mapping[str, tuple[float, float]] = {"strict": (0.85, 0.75), "normal": (0.65, 0.5), "open": (0.2, 0.05)}
 """``recall.gate`` → (probability for entries, probability for a pointer line)."""
 
 
@@ -32,12 +35,19 @@ class Claim:
     """``entries``, ``pointer`` or ``none``."""
 
 
+def probability(features: Mapping[str, float]) -> float:
+    """Return how likely it is, 0…1, that the notes answer a query with these features."""
+    total = BIAS + sum(weight * features[name] for name, weight in COEFFICIENTS.items())
+    return 1 / (1 + exp(-max(-30.0, min(30.0, total))))
+
+
 def judge(features: Mapping[str, float], gate: str) -> Claim:
     """Return the claim that *features* support under ``recall.gate`` = *gate*."""
-    total = COEFFICIENTS["bias"] + sum(
-        COEFFICIENTS[name] * features.get(name, 0.0) for name in COEFFICIENTS if name != "bias"
-    )
-    probability = 1 / (1 + exp(-max(-30.0, min(30.0, total))))
+    likely = probability(features)
     entries, pointer = THRESHOLDS[gate]
-    level = "entries" if probability >= entries else "pointer" if probability >= pointer else "none"
-    return Claim(probability, level)
+    return Claim(likely, "entries" if likely >= entries else "pointer" if likely >= pointer else "none")
+
+
+def least(gate: str) -> float:
+    """Return the probability that a hit needs of its own to be injected beside the best."""
+    return THRESHOLDS[gate][1]

@@ -18,6 +18,7 @@ COMMANDS = {
     "digest": "print exactly what would be injected now",
     "status": "notes, sections, commit indexed, last run",
     "gc": "drop what no commit needs any more",
+    "check": "check changed notes: front matter, supersedes",
     "doctor": "check the installation and say what to do",
     "demo": "make a small notes repository and recall from it",
     "hook": "answer an agent's hook (JSON on stdin)",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -217,7 +218,7 @@ def uninstall(path: Path, *, dry_run: bool = False) -> Change:
     """Take our hooks out of *path*: byte for byte if nobody has changed it since, else just ours."""
     receipt = _receipt()
     made: Mapping[str, list[list[str]]] = receipt.facts.get("made", {})
-    target = path.resolve()
+    target = Path(os.path.realpath(path))
     known = receipt.name_of(target)
     whole = receipt.before(target) if receipt.untouched(target) else None
     try:
@@ -260,7 +261,7 @@ def _receipt() -> Receipt:
 
 
 def _edited(path: Path, edit: Callable[[str], str]) -> tuple[Path, FileState, str, str]:
-    target = path.resolve()
+    target = Path(os.path.realpath(path))
     try:
         now = look(target)
     except OSError as error:

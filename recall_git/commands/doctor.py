@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from time import perf_counter
 from typing import Any
 
 from recall_git import agents, githooks, launcher
@@ -30,7 +29,9 @@ GIT_MIN = (2, 25)
 NAMED_MAX = 5
 """Notes that are named in one line."""
 RUNS = 5
-"""Runs of the hook that are measured, after one that may start the resident process."""
+"""Runs of the hook that are measured, after those that wait for the resident process to start."""
+WARM_MAX, WARM_MS = 8, 200
+"""At most so many runs are taken as waiting, and only those that take longer than this."""
 FRONT_BYTES = 64 << 10
 SESSION = "recall-doctor-"
 """The session of our own runs, which are not counted as an agent's."""
@@ -382,25 +383,33 @@ def _check_run(folder: Path) -> Check:
     path = launcher.folder() / launcher.NAME
     if launcher.fault(path):
         return Check("hook", FAIL, "cannot be run, see 'launcher' above")
+    waiting: list[float] = []
+    try:
+        while not waiting or (waiting[-1] > WARM_MS and len(waiting) < WARM_MAX):
+            waiting.append(_timed_run(path, folder))
+        measured = [_timed_run(path, folder) for _ in range(RUNS)]
+    except RecallError as error:
+        return Check("hook", FAIL, str(error))
+    what = f"{median(measured):.0f} ms a prompt (median of {RUNS}; the first took {waiting[0]:.0f} ms)"
+    return Check("hook", OK, what)
+
+
+def _timed_run(path: Path, folder: Path) -> float:
+    """Run the hook at *path* for one prompt; return how many ms it took. Raises RecallError when it misbehaves."""
     event = {
         "hook_event_name": "UserPromptSubmit",
         "session_id": f"{SESSION}{os.getpid()}-{time.time_ns()}",
         "cwd": str(folder),
+        "prompt": "recall doctor asks what the notes say",
     }
-    times = []
-    for number in range(RUNS + 1):
-        data = json.dumps({**event, "prompt": f"recall doctor asks what the notes say, run {number}"}).encode("ascii")
-        started = perf_counter()
-        try:
-            done = subprocess.run((path,), input=data, capture_output=True, check=False, cwd=folder, timeout=30)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return Check("hook", FAIL, f"a run failed: {error}", "see the log: 'git recall log'")
-        times.append((perf_counter() - started) * 1000)
-        if done.returncode or done.stderr:
-            said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
-            return Check(
-                "hook", FAIL, f"a run ended with {done.returncode} {said}", "report it: it should be 0 and silent"
-            )
-    return Check(
-        "hook", OK, f"{median(times[1:]):.0f} ms a prompt (median of {RUNS}; the first took {times[0]:.0f} ms)"
-    )
+    started = time.perf_counter()
+    try:
+        done = subprocess.run(
+            (path,), input=json.dumps(event).encode("ascii"), capture_output=True, check=False, cwd=folder, timeout=30
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RecallError(f"a run failed ({error}); try it by hand: echo '{{}}' | {path}") from error
+    if done.returncode or done.stderr:
+        said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
+        raise RecallError(f"a run ended with {done.returncode} {said}; it should be 0 and silent: please report it")
+    return (time.perf_counter() - started) * 1000

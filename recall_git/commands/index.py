@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from recall_git.errors import EXIT_OK
+from recall_git.errors import EXIT_OK, IndexBusy, NoCommits, NotEnabled
 
 
 def run(argv: list[str]) -> int:
@@ -17,12 +17,23 @@ def run(argv: list[str]) -> int:
     parser.add_argument("--quiet", action="store_true", help="say nothing")
     parser.add_argument("-C", dest="folder", default=".", help="the repository (default: the current folder)")
     args = parser.parse_args(argv)
+    try:
+        return _index(args)
+    except (NotEnabled, NoCommits, IndexBusy):
+        if args.quiet:  # a hook of a shared configuration: nobody's commit fails for not having opted in
+            return EXIT_OK
+        raise
 
-    from recall_git import publish, sync
+
+def _index(args: Namespace) -> int:
+    from recall_git import gitevents, publish, sync
     from recall_git.commands.progress import bar
     from recall_git.engine import Engine
 
     engine = Engine()
+    if os.environ.get("PRE_COMMIT") and os.environ.get("GIT_INDEX_FILE"):  # the pre-commit framework's first stage
+        gitevents.handle("pre-commit", (), Path.cwd(), os.environ, engine)
+        return EXIT_OK
     repo = engine.repository(Path(args.folder), os.environ if args.folder == "." else None)
     settings, problems = sync.settings_of(repo, environ=os.environ)
     with bar("notes", quiet=args.quiet) as progress:
