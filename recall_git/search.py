@@ -8,7 +8,6 @@ from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from recall_git import analysis, claim, rank
 from recall_git.config import DEFAULT_WEIGHTS, Settings
@@ -43,6 +42,8 @@ class Memory:
     encoder: Encoder
     identity: str = ""
     """E-mail of whoever works here, lower-case; '' when unknown."""
+    source: str = ""
+    """Name of the repository for the reader, when there are several."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,16 @@ class Found:
     level: str = "none"
 
 
-def search(memory: Memory, text: str, *, limit: int = 10, dense_weight: float = DENSE_WEIGHT) -> Found:
+def search(
+    memory: Memory, text: str, *, limit: int = 10, dense_weight: float = DENSE_WEIGHT, language: bool = False
+) -> Found:
     """Rank the notes for *text*; each hit says whether it would be injected.
 
-    Plain words get both legs; text in Whoosh's query language is matched by Whoosh and ranked the same way.
+    A prompt is plain words and gets both legs. With *language*, text that uses Whoosh's query language is
+    matched by Whoosh, and what matches is ranked the same way.
     """
     view = memory.view
-    parsed = parse(text) if speaks_query_language(text) else None
+    parsed = parse(text) if language and speaks_query_language(text) else None
     terms = _rarest(view, list(parsed.words) if parsed else analysis.query_terms(text))
     evidence = view.ask(terms, memory.encoder.encode([text])[0])
     fused = view.fuse(evidence, dense_weight)
@@ -105,61 +109,61 @@ def search(memory: Memory, text: str, *, limit: int = 10, dense_weight: float = 
 
 
 class Weighed:
-    """What the candidates match of a query, weighed by how much its terms say."""
+    """What the candidates match of a query, weighed by how much its words say.
+
+    The units of coverage are words, and single characters where the query is Han or kana: such a
+    character counts as matched when a bigram around it is, so a bigram that straddles two words costs
+    nothing (against bigrams as units: AUC .977 → .990 on questions put to another set's notes).
+    """
 
     def __init__(self, view: View, terms: Sequence[str], evidence: Evidence, candidates: Sequence[int]) -> None:
-        self._terms = terms
-        asked = _telling(terms)
-        self._has = view.matched([terms[row] for row in asked], candidates)
-        self._asked = [terms[row] for row in asked]
-        any_field = np.any(self._has, axis=0)
-        idf = np.array([view.idf(frequency) for frequency in evidence.frequencies])
-        self._rarity = np.array([rarity(term) for term in self._asked])
-        known = np.array([evidence.frequencies[row] > 0 for row in asked], bool)
-        whole = max(float(self._rarity.sum()), 1e-9)
-        self.coverage = self._rarity @ any_field / whole
-        own = idf[asked] if asked else idf[:0]
-        self._idf_coverage = own @ any_field / max(float(own.sum()), 1e-9)
-        self._rarest = np.max(self._rarity[:, None] * any_field, axis=0, initial=0)
-        self._ratio = any_field.mean(axis=0) if asked else np.zeros(len(candidates))
-        self._share = evidence.lexical[list(candidates)] / max(float(idf.sum()) * (K1 + 1), 1e-9)
+        has = np.any(view.matched(terms, candidates), axis=0)
+        units = _units(terms)
+        self._units = [terms[unit] for unit, _ in units]
+        self._has = np.array([np.any(has[rows], axis=0) for _, rows in units]).reshape(len(units), len(candidates))
+        worth = np.array([rarity(unit) for unit in self._units])
+        known = np.array([any(evidence.frequencies[row] for row in rows) for _, rows in units], bool)
+        whole = max(float(worth.sum()), 1e-9)
+        possible = max(sum(view.idf(frequency) for frequency in evidence.frequencies) * (K1 + 1), 1e-9)
+        self.coverage = worth @ self._has / whole
+        self._evidence = np.log1p(worth @ self._has)
+        self._rarest = np.max(worth[:, None] * self._has, axis=0, initial=0)
+        self._share = evidence.lexical[list(candidates)] / possible
         self._cosine = evidence.dense[list(candidates)]
-        self._unknown = float(self._rarity[~known].sum()) / whole
+        self._size = np.log1p(view.lengths[list(candidates)].sum(axis=1))
+        self._unknown = float(worth[~known].sum()) / whole
 
     def matched(self, place: int) -> tuple[str, ...]:
-        """Return the terms that the candidate at *place* has, in the query's order."""
-        has = np.any(self._has[:, :, place], axis=0)
-        return tuple(term for row, term in enumerate(self._asked) if has[row])
+        """Return the words that the candidate at *place* has, in the query's order."""
+        return tuple(unit for row, unit in enumerate(self._units) if self._has[row, place])
 
     def features(self, place: int | None = None) -> dict[str, float]:
-        """Return what ``claim`` judges by: of the whole query, or of the candidate at *place* alone."""
-        if place is None:
-            two = [*np.sort(self.coverage)[::-1][:2].tolist(), 0.0]
-            best = int(np.argmax(self.coverage))
-            rest = (self._idf_coverage, self._share, self._ratio, self._cosine)
-            covers, share, ratio, cosine = (float(values.max()) for values in rest)
-            rarest = float(self._rarest[best])
-        else:
-            two = [float(self.coverage[place])] * 2
-            rest = (self._idf_coverage, self._share, self._ratio, self._cosine)
-            covers, share, ratio, cosine = (float(values[place]) for values in rest)
-            rarest = float(self._rarest[place])
+        """Return what ``claim`` judges by: of the best candidates, or of the one at *place* alone."""
+        at = int(np.argmax(self.coverage)) if place is None else place
         return {
-            "coverage": two[0],
-            "second": two[1],
-            "idf_coverage": covers,
-            "share": share,
-            "ratio": ratio,
-            "cosine": cosine,
-            "rarest": rarest,
+            "coverage": float(self.coverage[at]),
+            "evidence": float(self._evidence[at]),
+            "rarest": float(self._rarest[at]),
+            "size": float(self._size[at]),
+            "share": float(self._share.max() if place is None else self._share[place]),
+            "cosine": float(self._cosine.max() if place is None else self._cosine[place]),
             "unknown": self._unknown,
         }
 
 
-def _telling(terms: Sequence[str]) -> list[int]:
-    """Return the rows of *terms* that coverage counts: a Han or kana character inside a bigram counts there only."""
-    inside = {character for term in terms if len(term) == 2 and not term.isascii() for character in term}
-    return [row for row, term in enumerate(terms) if not (len(term) == 1 and term in inside)]
+def _units(terms: Sequence[str]) -> list[tuple[int, list[int]]]:
+    """Return for each unit of coverage its row in *terms* and the rows that show it matched, in order."""
+    around: dict[str, list[int]] = {}
+    for row, term in enumerate(terms):
+        if _is_bigram(term):
+            for character in term:
+                around.setdefault(character, []).append(row)
+    return [(row, around.get(term, [row])) for row, term in enumerate(terms) if not _is_bigram(term)]
+
+
+def _is_bigram(term: str) -> bool:
+    """Whether *term* is two Han or kana characters (a Latin, Greek or Cyrillic word of two letters is a word)."""
+    return len(term) == 2 and term[0] >= "\u2e80"
 
 
 def _strong(terms: Sequence[str], frequencies: Sequence[int], count: int) -> list[str]:

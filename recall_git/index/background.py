@@ -10,6 +10,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
+import numpy.typing as npt
 
 from recall_git.index.vectors import BUNDLED
 
@@ -20,7 +21,7 @@ COMMON = 8.0
 
 
 @lru_cache(maxsize=1)
-def _table() -> tuple[np.ndarray, np.ndarray, float]:  # type: ignore[type-arg]
+def _table() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8], float]:
     with np.load(BUNDLED / "background.npz", allow_pickle=False) as table:
         return table["hash"], table["zipf"], float(table["default"])
 
