@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 Row = dict[str, object]
 
 NAMES = ("coverage", "evidence", "rarest", "size", "share", "cosine", "unknown")
-SHARE = {"cross": 3.0, "smalltalk": 0.3, "requests": 0.5}
+SHARE = {"cross": 3.0, "smalltalk": 0.3, "requests": 1.5}
 """Weight of a kind of off-topic sample beside 1: trigger rules meet most small talk before the claim does, and a
 question about the same sort of thing is the hard case."""
 RIDGE = 1e-3
