@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import subprocess
 import sys
 from pathlib import Path
@@ -20,27 +19,11 @@ import numpy as np
 from corpora import Corpus, id_of, load
 
 from recall_git.engine import Engine
+from recall_git.measures import MEASURES, measure
 
 LEGS = ("lexical", "dense", "hybrid")
-MEASURES = ("ndcg10", "recall5", "recall10", "mrr10", "hit1", "hit5", "hit10")
 CLI = (sys.executable, "-c", f"import sys; sys.path[:] = [{sys.path[0]!r}] + [p for p in sys.path if p]; "
        "from recall_git.cli import main; sys.exit(main())")  # fmt: skip
-
-
-def measure(hits: list[str], relevant: dict[str, float]) -> tuple[float, ...]:
-    """Return the MEASURES of one ranking, hits best first."""
-    top = list(dict.fromkeys(hits))[:10]
-    gains = [relevant.get(hit, 0.0) for hit in top]
-    ideal = sorted(relevant.values(), reverse=True)[:10]
-    best = sum(gain / math.log2(rank + 2) for rank, gain in enumerate(ideal))
-    first = next((rank for rank, gain in enumerate(gains) if gain), None)
-    return (
-        sum(gain / math.log2(rank + 2) for rank, gain in enumerate(gains)) / best,
-        sum(gain > 0 for gain in gains[:5]) / len(relevant),
-        sum(gain > 0 for gain in gains) / len(relevant),
-        1 / (first + 1) if first is not None else 0.0,
-        *(float(first is not None and first < cut) for cut in (1, 5, 10)),
-    )
 
 
 def ask(folder: Path, queries: list[tuple[str, str]], legs: str) -> dict[str, tuple[list[str], list[str]]]:

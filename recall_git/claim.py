@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp
 
-BIAS = -12.42
+BIAS = -14.46
 COEFFICIENTS: Mapping[str, float] = {
-    "coverage": 4.56,  # share of the query's rarity (in the language at large) that the best section has
-    "evidence": 3.19,  # log(1 + that rarity): two rare words say more than one
-    "rarest": 0.97,  # rarity of the rarest word that the best section has
-    "size": -0.52,  # log(1 + terms of that section): a long one has many words by chance
-    "share": 6.20,  # best BM25F, as a share of what a section with every word could reach
-    "cosine": 0.13,  # best cosine
-    "unknown": 1.54,  # share of the query's rarity in words that the notes do not know at all
+    "coverage": 4.39,  # share of the query's rarity (in the language at large) that the best section has
+    "evidence": 2.26,  # log(1 + that rarity): two rare words say more than one
+    "rarest": 1.21,  # rarity of the rarest word that the best section has
+    "size": -0.37,  # log(1 + terms of that section): a long one has many words by chance
+    "share": 4.91,  # best BM25F, as a share of what a section with every word could reach
+    "cosine": 7.62,  # best cosine
+    "unknown": 2.61,  # share of the query's rarity in words that the notes do not know at all
 }
 """Fitted by tools/fit_gate.py on samples of benchmarks/gate.py; docs/adr/0006 has the run."""
 
-THRESHOLDS: Mapping[str, tuple[float, float]] = {"strict": (0.95, 0.9), "normal": (0.9, 0.8), "open": (0.4, 0.2)}
+THRESHOLDS: Mapping[str, tuple[float, float]] = {"strict": (0.97, 0.93), "normal": (0.93, 0.83), "open": (0.4, 0.2)}
 """``recall.gate`` → (probability for entries, probability for a pointer line)."""
 
 

@@ -22,9 +22,13 @@ def order(hits: Sequence[Hit], weights: Sequence[str]) -> list[Hit]:
     *weights* are ``FOLDER/=NUMBER``. Ties: by path, then line.
     """
     pairs = [(folder.strip("/"), float(value)) for folder, _, value in (weight.rpartition("=") for weight in weights)]
-    weighted = [replace(hit, score=hit.score + WEIGHT_STEP * log(_weight(hit.document.path, pairs))) for hit in hits]
+    weighted = [_weighted(hit, _weight(hit.document.path, pairs)) for hit in hits]
     weighted.sort(key=lambda hit: (-round(hit.score, 5), hit.document.path, hit.document.line))
     return _without_copies(weighted)
+
+
+def _weighted(hit: Hit, weight: float) -> Hit:
+    return hit if weight == 1 else replace(hit, score=hit.score + WEIGHT_STEP * log(weight))
 
 
 def _weight(path: str, pairs: Sequence[tuple[str, float]]) -> float:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from recall_git.index import lexical
 from recall_git.index.lexical import BOOSTS, FIELDS, K1, B, Postings
 from recall_git.index.store import Segment, Snapshot
+from recall_git.types import Document
 
 Floats = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
@@ -30,12 +31,55 @@ class Evidence:
     """BM25F; 0 outside the view."""
     dense: Floats
     """Cosine, -1…1; -1 outside the view."""
+    note_lexical: Floats
+    """BM25F of every note of the view, over all its sections."""
+    note_dense: Floats
+    """Cosine with the mean of a note's sections."""
     frequencies: tuple[int, ...]
     """Document frequency in the view of each term asked."""
 
 
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """Weights of the four standardised scores."""
+
+    lexical: float
+    note_lexical: float
+    dense: float
+    note_dense: float
+
+
+KEPT_BYTES, KEPT_BYTES_A_DOCUMENT = 4 << 20, 300
+"""Memory for the terms that were asked lately, at least and by size of the view; all prompts repeat common words."""
+_DENSE = 3
+"""A term in more than a third of the documents is kept as a score for every document: added faster, and smaller."""
+_BLOCK = 512
+"""Rows of vectors that are made float32 at a time: they stay in the processor's cache (with 4,096: 3 times slower)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What one term adds to the scores of a view."""
+
+    frequency: int
+    """Documents of the view that have it."""
+    documents: npt.NDArray[np.int64] | None
+    """Those documents, ascending; None when ``scores`` counts for every document."""
+    scores: Floats
+    notes: npt.NDArray[np.int64]
+    """Notes of the view that have it, ascending."""
+    note_scores: Floats
+
+    @property
+    def nbytes(self) -> int:
+        arrays = (self.scores, self.notes, self.note_scores)
+        return 400 + sum(array.nbytes for array in arrays) + (0 if self.documents is None else self.documents.nbytes)
+
+
 class View:
     """The documents of one tree, ready to be scored. Documents are numbered through all segments of the snapshot."""
+
+    _terms_bytes = 0
 
     def __init__(self, snapshot: Snapshot, rows: npt.NDArray[np.void]) -> None:
         self.snapshot = snapshot
@@ -58,6 +102,7 @@ class View:
             self.live[documents + base] = True
             self.note[documents + base] = owners
             self.time[documents + base] = rows["time"][owners]
+        self.rows = rows
         self.notes = len(rows)
         self.complete = bool(taken.all())
         self.count = int(self.live.sum())
@@ -71,19 +116,27 @@ class View:
     @cached_property
     def norms(self) -> Floats:
         """(fields, total): ``boost / (1 - B + B * length / average length)`` with the view's averages."""
-        live = self.lengths[self.live]
-        average = live.mean(axis=0) if len(live) else np.ones(len(FIELDS), np.float32)
-        average[average == 0] = 1
-        factors = np.array(BOOSTS, np.float32) / (1 - B + B * self.lengths / average)
-        norms: Floats = np.ascontiguousarray(factors.T.astype(np.float32))
-        return norms
+        return _norms(self.lengths, self.lengths[self.live])
 
     @cached_property
-    def matrix(self) -> Floats:
-        """(total, dim) float32, one copy of all vectors, rows scaled to unit length."""
-        parts = [np.asarray(segment.vectors, np.float32) * segment.scales[:, None] for segment in self.segments]
-        whole: Floats = np.concatenate(parts) if parts else np.zeros((0, 1), np.float32)
-        return whole
+    def note_norms(self) -> Floats:
+        """(fields, notes): the same for whole notes."""
+        owners, inside = self.note[self.live], self.lengths[self.live]
+        lengths = np.stack([np.bincount(owners, column, self.notes) for column in inside.T], axis=1)
+        return _norms(lengths.astype(np.float32), lengths.astype(np.float32))
+
+    @cached_property
+    def note_spans(self) -> Floats:
+        """(notes,): length of the sum of a note's vectors; what turns summed cosines into the mean's cosine."""
+        summed = np.zeros((self.notes, self.segments[0].vectors.shape[1]) if self.segments else (0, 1), np.float32)
+        for segment, base in zip(self.segments, self.bases.tolist(), strict=False):
+            inside = np.flatnonzero(self.live[base : base + len(segment)])
+            for first in range(0, len(inside), _BLOCK):
+                rows = inside[first : first + _BLOCK]
+                np.add.at(summed, self.note[base + rows], segment.vectors[rows] * segment.scales[rows, None])
+        spans: Floats = np.linalg.norm(summed, axis=1)
+        spans[spans == 0] = 1
+        return spans
 
     def locate(self, document: int) -> tuple[Segment, int]:
         """Return the segment of *document* and its number there."""
@@ -99,74 +152,120 @@ class View:
                 found.append((base, postings))
         return found
 
-    def score_terms(self, terms: Sequence[str]) -> tuple[Floats, tuple[int, ...]]:
-        """Return BM25F of every document, and the document frequency of every term.
+    def score_terms(self, terms: Sequence[str]) -> tuple[Floats, Floats, tuple[int, ...]]:
+        """Return BM25F of every document, of every note, and the document frequency of every term.
 
         BM25F as Robertson, Zaragoza and Taylor (CIKM 2004): a term's frequencies in the fields are added,
         each with its boost and length norm, before they saturate; idf is ``ln(1 + (N - df + .5) / (df + .5))``
         with df counting documents that have the term in any field. Against a sum of per-field BM25, as
         Whoosh and fuyao score, this gains .09 nDCG@10 on scifact and .04 on jsquad (docs/adr/0005).
         """
-        scores, frequencies = np.zeros(len(self.live), np.float32), np.zeros(len(self.live), np.float32)
-        found = []
-        for term in terms:
-            touched = self._add_frequencies(term, frequencies)
-            found.append(len(touched))
-            tf = frequencies[touched]
-            scores[touched] += np.float32(self.idf(len(touched)) * (K1 + 1)) * tf / (tf + np.float32(K1))
-            frequencies[touched] = 0
-        return scores, tuple(found)
+        scores, note_scores = np.zeros(len(self.live), np.float32), np.zeros(self.notes, np.float32)
+        weighed = [self.term(term) for term in terms]
+        for term in weighed:
+            note_scores[term.notes] += term.note_scores
+            if term.documents is None:
+                scores += term.scores
+            else:
+                scores[term.documents] += term.scores
+        return scores, note_scores, tuple(term.frequency for term in weighed)
 
     def idf(self, frequency: int) -> float:
         """Return the weight of a term that *frequency* documents of the view have."""
-        return log1p((self.count - frequency + 0.5) / (frequency + 0.5))
+        return _idf(self.count, frequency)
 
-    def _add_frequencies(self, term: str, frequencies: Floats) -> npt.NDArray[np.int64]:
-        """Add the weighted frequencies of *term* into *frequencies*; return the documents that have it."""
-        found: list[npt.NDArray[np.int64]] = []
-        for column, field in enumerate(FIELDS):
+    def term(self, term: str) -> Term:
+        """Return what *term* gives to the scores; it depends on the view alone, so it is kept."""
+        kept = self._terms.get(term)
+        if kept is None:
+            kept = self._weigh(term)
+            self._terms_bytes += kept.nbytes
+            if self._terms_bytes > max(KEPT_BYTES, KEPT_BYTES_A_DOCUMENT * len(self.live)):
+                self._terms.clear()
+                self._terms_bytes = kept.nbytes
+            self._terms[term] = kept
+        return kept
+
+    def _weigh(self, term: str) -> Term:
+        places: list[npt.NDArray[np.int64]] = []
+        weights: list[Floats] = []
+        owners: list[npt.NDArray[np.int64]] = []
+        note_weights: list[Floats] = []
+        for field, norm, note_norm in zip(FIELDS, self.norms, self.note_norms, strict=True):
             for base, postings in self.postings(field, term):
                 ids, tf = _live(base, postings, self.live)
-                if found:
-                    found.append(ids[frequencies[ids] == 0])
-                else:
-                    found.append(ids)
-                frequencies[ids] += tf * self.norms[column][ids]
-        return np.concatenate(found) if found else np.zeros(0, np.int64)
+                places.append(ids)
+                weights.append(tf * norm[ids])
+                owners.append(self.note[ids].astype(np.int64))
+                note_weights.append(tf * note_norm[owners[-1]])
+        documents, scores = self._saturated(places, weights, self.count)
+        notes, note_scores = self._saturated(owners, note_weights, self.notes)
+        if len(documents) * _DENSE < len(self.live):
+            return Term(len(documents), documents, scores, notes, note_scores)
+        whole = np.zeros(len(self.live), np.float32)
+        whole[documents] = scores
+        return Term(len(documents), None, whole, notes, note_scores)
+
+    @staticmethod
+    def _saturated(
+        places: list[npt.NDArray[np.int64]], weights: list[Floats], count: int
+    ) -> tuple[npt.NDArray[np.int64], Floats]:
+        """Return the places ascending, each once, and the BM25F of a term there; *count* places there are in all."""
+        if not places:
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        found, frequencies = _summed(np.concatenate(places), np.concatenate(weights))
+        factor = np.float32(_idf(count, len(found)) * (K1 + 1))
+        return found, factor * frequencies / (frequencies + np.float32(K1))
+
+    @cached_property
+    def documents(self) -> dict[int, Document]:
+        """Documents that were read, by number; for whoever reads them."""
+        return {}
+
+    @cached_property
+    def _terms(self) -> dict[str, Term]:
+        return {}
 
     def cosines(self, vector: Floats) -> Floats:
         """Return the cosine of *vector* (dim,) with every document, -1 outside the view."""
-        if not self.count:
-            return np.full(len(self.live), -1, np.float32)
-        found: Floats = self.matrix @ vector
+        found = np.empty(len(self.live), np.float32)
+        for segment, base in zip(self.segments, self.bases.tolist(), strict=False):
+            _cosines(segment.vectors, segment.scales, vector, found[base : base + len(segment)])
         found[~self.live] = -1
         return found
 
     def ask(self, terms: Sequence[str], vector: Floats) -> Evidence:
         """Ask both legs."""
-        scores, frequencies = self.score_terms(terms)
-        return Evidence(scores, self.cosines(vector), frequencies)
+        scores, note_scores, frequencies = self.score_terms(terms)
+        cosines = self.cosines(vector)
+        summed = np.bincount(self.note[self.live], cosines[self.live], self.notes).astype(np.float32)
+        return Evidence(scores, cosines, note_scores, summed / self.note_spans, frequencies)
 
     def matched(self, terms: Sequence[str], documents: Sequence[int]) -> Mask:
-        """Return (fields, terms, documents) bool: which of *documents* have which term in which field."""
+        """Return (terms, documents) bool: which of *documents* of the view have which term, in any field."""
         asked = np.array(documents, np.int64)
-        found = np.zeros((len(FIELDS), len(terms), len(asked)), bool)
-        for column, field in enumerate(FIELDS):
-            for row, term in enumerate(terms):
-                for base, postings in self.postings(field, term):
-                    at = np.searchsorted(postings.ids, np.clip(asked - base, 0, None).astype(np.uint32))
-                    at = np.minimum(at, len(postings.ids) - 1)
-                    found[column, row] |= postings.ids[at] == asked - base
+        found = np.zeros((len(terms), len(asked)), bool)
+        for row, term in enumerate(map(self.term, terms)):
+            if term.documents is None:
+                found[row] = term.scores[asked] > 0
+            elif term.frequency:
+                at = np.minimum(np.searchsorted(term.documents, asked), term.frequency - 1)
+                found[row] = term.documents[at] == asked
         return found
 
-    def fuse(self, evidence: Evidence, dense_weight: float) -> Floats:
-        """Return ``z(BM25F) + dense_weight * z(cosine)`` of every document, -inf outside the view.
+    def fuse(self, evidence: Evidence, fusion: Fusion) -> Floats:
+        """Return the weighted sum of the standardised scores of every document, -inf outside the view.
 
         Standardised over the view, so both legs count in units of what is usual there; a rank fusion
-        loses here (DESIGN section 4).
+        loses here (DESIGN section 4). A section also gets the scores of its note.
         """
-        fused: Floats = _standard(evidence.lexical, self.live)
-        fused += np.float32(dense_weight) * _standard(evidence.dense, self.live)
+        fused: Floats = np.float32(fusion.lexical) * _standard(evidence.lexical, self.live)
+        fused += np.float32(fusion.dense) * _standard(evidence.dense, self.live)
+        if self.notes:
+            every = np.ones(self.notes, bool)
+            whole = np.float32(fusion.note_lexical) * _standard(evidence.note_lexical, every)
+            whole += np.float32(fusion.note_dense) * _standard(evidence.note_dense, every)
+            fused += whole[self.note]
         fused[~self.live] = -np.inf
         return fused
 
@@ -206,6 +305,19 @@ class View:
         return found & self.live
 
 
+def _idf(count: int, frequency: int) -> float:
+    return log1p((count - frequency + 0.5) / (frequency + 0.5))
+
+
+def _norms(lengths: Floats, counted: Floats) -> Floats:
+    """Return ``boost / (1 - B + B * length / average)``, (fields, rows), with the averages of *counted*."""
+    average = counted.mean(axis=0) if len(counted) else np.ones(len(FIELDS), np.float32)
+    average[average == 0] = 1
+    factors = np.array(BOOSTS, np.float32) / (1 - B + B * lengths / average)
+    norms: Floats = np.ascontiguousarray(factors.T.astype(np.float32))
+    return norms
+
+
 def _spread(
     first: npt.NDArray[np.uint32], count: npt.NDArray[np.uint32], owners: npt.NDArray[np.intp]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -223,6 +335,26 @@ def _live(base: int, postings: Postings, live: Mask) -> tuple[npt.NDArray[np.int
     if kept.all():
         return ids, postings.counts.astype(np.float32)
     return ids[kept], postings.counts[kept].astype(np.float32)
+
+
+def _summed(documents: npt.NDArray[np.int64], values: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
+    """Return *documents* ascending, each once, with the sum of its values in their order."""
+    order = np.argsort(documents, kind="stable")
+    documents, values = documents[order], values[order]
+    first = np.flatnonzero(np.diff(documents, prepend=-1))
+    return documents[first], np.add.reduceat(values, first) if len(first) else values
+
+
+def _cosines(vectors: npt.NDArray[np.int8], scales: Floats, vector: Floats, out: Floats) -> None:
+    """Write ``vectors * scales @ vector`` into *out*, with a few float32 rows at a time in memory."""
+    block = np.empty((_BLOCK, vectors.shape[1]), np.float32)
+    flat = np.asarray(vectors)
+    for start in range(0, len(flat), _BLOCK):
+        rows = flat[start : start + _BLOCK]
+        part = block[: len(rows)]
+        part[...] = rows
+        np.dot(part, vector, out=out[start : start + _BLOCK])
+    out *= scales
 
 
 def _standard(values: Floats, live: Mask) -> Floats:

@@ -9,27 +9,42 @@ segment list and no schema.
 
 from __future__ import annotations
 
+import mmap
+import os
 import re
 import shutil
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from struct import Struct
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 from whoosh import fields, formats, query, scoring
 from whoosh.analysis import Analyzer, Token
-from whoosh.codec.whoosh3 import WHOOSH3_HEADER_MAGIC, W3Codec, W3LeafMatcher, W3Segment, W3TermInfo, W3TermsReader
+from whoosh.codec.whoosh3 import (
+    LENGTHS_COLUMN,
+    WHOOSH3_HEADER_MAGIC,
+    W3Codec,
+    W3FieldWriter,
+    W3LeafMatcher,
+    W3Segment,
+    W3TermInfo,
+    W3TermsReader,
+)
 from whoosh.filedb.filestore import FileStorage
+from whoosh.filedb.filetables import HashWriter, OrderedHashWriter
 from whoosh.matching import ListMatcher, NullMatcher
 from whoosh.qparser import GtLtPlugin, MultifieldParser
 from whoosh.reading import SegmentReader
 from whoosh.searching import Searcher
 from whoosh.system import pack_ushort
 from whoosh.util.numeric import byte_to_length, length_to_byte
+from whoosh.util.numlists import GrowableArray
 
 from recall_git import analysis
 
@@ -44,6 +59,9 @@ _SEGMENT_ID = "notes"
 _INDEX_NAME = "RECALL"
 _TERM_INFO: Struct = W3TermInfo._struct
 _EXTENT = Struct("!qi")
+_SIZES, _POINTER = Struct("!ii"), Struct("!Iq")
+"""Whoosh's hash file: sizes before a key and its value; a slot of a hash table."""
+_SLOT = np.dtype([("hash", ">u4"), ("start", ">i8")])
 
 Ints = npt.NDArray[np.uint32]
 Floats = npt.NDArray[np.float32]
@@ -55,12 +73,14 @@ Floats = npt.NDArray[np.float32]
 class _NoteAnalyzer(Analyzer):  # type: ignore[misc]
     """Whoosh's view of ``analysis.analyse``; in a query each position keeps only its most exact term."""
 
-    def __call__(self, value: str, mode: str = "", **_: object) -> Iterator[Token]:
-        terms, positions = analysis.analyse(value)
+    def __call__(self, value: str, mode: str = "", tokenize: bool = True, **_: object) -> Iterator[Token]:
+        # a pattern (wild*, d?g) is compared with terms as it is written
+        terms, positions = analysis.analyse(value) if tokenize else ([value.casefold()], [0])
         rows = _exact(terms, positions) if mode == "query" else list(zip(terms, positions, strict=True))
         token = Token(positions=True, chars=False, removestops=False, mode=mode)
         for text, position in rows:
             token.text, token.pos, token.boost, token.stopped = text, position, 1.0, False
+            token.startchar, token.endchar = position, position + 1  # in order is all that the parser asks
             yield token
 
 
@@ -89,13 +109,64 @@ def _text() -> fields.TEXT:
     return field
 
 
+class _Day(fields.ID):  # type: ignore[misc]
+    """The field ``date`` of the query language: a day, month or year, or a range of them."""
+
+    def self_parsing(self) -> bool:
+        return True
+
+    def parse_query(self, fieldname: str, qstring: str, boost: float = 1.0) -> query.Query:
+        return _Days(*_span(qstring))
+
+    def parse_range(
+        self, fieldname: str, start: str | None, end: str | None, startexcl: bool, endexcl: bool, boost: float = 1.0
+    ) -> query.Query:
+        first, last = _span(start) if start else (0, 0), _span(end) if end else (FOREVER, FOREVER)
+        return _Days(first[1] + 1 if startexcl else first[0], last[0] - 1 if endexcl else last[1])
+
+
+class _Days(query.Query):  # type: ignore[misc]
+    """The documents dated from *first* to *last* (days since 1970); replaced by ``_Documents`` before it is asked."""
+
+    def __init__(self, first: int, last: int) -> None:
+        self.first, self.last = first, last
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Days) and (self.first, self.last) == (other.first, other.last)
+
+    def __hash__(self) -> int:
+        return hash((self.first, self.last))
+
+    def field(self) -> None:
+        return None
+
+
+FOREVER = 1 << 30
+_DATE = re.compile(r"(\d{4})(?:[-/.]?(\d{1,2})(?:[-/.]?(\d{1,2}))?)?")
+
+
+def _span(text: str) -> tuple[int, int]:
+    """Return the first and last day of ``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``; an empty span for anything else."""
+    found = _DATE.fullmatch(text.strip())
+    try:
+        year, month, day = (int(part) if part else 0 for part in found.groups()) if found else (0, 0, 0)
+        first = date(year, month or 1, day or 1)
+        after = first if day else date(year + (month or 12) // 12, (month or 12) % 12 + 1, 1)
+    except ValueError:
+        return 1, 0
+    low, high = first.toordinal() - EPOCH, after.toordinal() - EPOCH
+    return low, high if day else high - 1
+
+
+EPOCH = date(1970, 1, 1).toordinal()
+
 SCHEMA = fields.Schema(
     title=_text(),
     tag=_text(),
     body=_text(),
     type=fields.ID(),
     path=_text(),
-    date=fields.DATETIME(),
+    date=_Day(),
 )
 """``date`` is never stored: it belongs to the view, and is put into a query as a set of documents."""
 
@@ -114,23 +185,14 @@ class Postings:
     counts: npt.NDArray[np.uint16]
     positions: npt.NDArray[np.uint16]
 
-    def to_bytes(self, shortest: int, longest: int) -> bytes:
-        """Return the block as it lies on disk; lengths are numbers of terms."""
-        head = _HEADER.pack(
-            WHOOSH3_HEADER_MAGIC, len(self.ids), int(self.ids[-1]), float(self.counts.max()),
-            length_to_byte(shortest), length_to_byte(longest),
-        )  # fmt: skip
-        arrays = (self.ids.astype("<u4"), self.counts.astype("<u2"), self.positions.astype("<u2"))
-        return head + b"".join(part.tobytes() for part in arrays)
-
     @classmethod
-    def from_bytes(cls, block: bytes) -> Postings:
-        """Read what ``to_bytes`` wrote; the arrays are views of *block*."""
-        count, start = _HEADER.unpack_from(block)[1], _HEADER.size
+    def from_bytes(cls, data: mmap.mmap | bytes, offset: int, size: int) -> Postings:
+        """Read the block of one term; the arrays are views of *data*."""
+        count, start = _HEADER.unpack_from(data, offset)[1], offset + _HEADER.size
         return cls(
-            np.frombuffer(block, "<u4", count, start),
-            np.frombuffer(block, "<u2", count, start + 4 * count),
-            np.frombuffer(block, "<u2", -1, start + 6 * count),
+            np.frombuffer(data, "<u4", count, start),
+            np.frombuffer(data, "<u2", count, start + 4 * count),
+            np.frombuffer(data, "<u2", (offset + size - start) // 2 - 3 * count, start + 6 * count),
         )
 
 
@@ -145,7 +207,7 @@ class _Matcher(W3LeafMatcher):  # type: ignore[misc]
         _, self._blocklength, self._maxid, self._maxweight, shortest, longest = _HEADER.unpack_from(block)
         self._minlength, self._maxlength = byte_to_length(shortest), byte_to_length(longest)
         self._compression, self._lastblock, self._nextoffset = 0, True, position + self._length
-        self._data = Postings.from_bytes(block)
+        self._data = Postings.from_bytes(block, 0, self._length)
         self._ids = self._data.ids.tolist()
         self._weights: list[float] | None = None
         self._values: list[bytes] | None = None
@@ -163,15 +225,40 @@ class _Matcher(W3LeafMatcher):  # type: ignore[misc]
 class _Terms(W3TermsReader):  # type: ignore[misc]
     """Whoosh's term dictionary, with a short way to a term's postings."""
 
+    def __init__(self, codec: Any, dbfile: Any, length: int, postfile: Any) -> None:
+        super().__init__(codec, dbfile, length, postfile)
+        self._dictionary, self._blocks = _mapped(dbfile), _mapped(postfile)
+
     def postings(self, field: str, term: str) -> Postings | None:
         number = self._fieldmap.get(field)
         if number is None:
             return None
-        try:
-            row = self._tindex[pack_ushort(number) + term.encode("utf-8", "replace")]
-        except KeyError:
+        row = self._find(pack_ushort(number) + term.encode("utf-8", "replace"))
+        if not row:
             return None
-        return Postings.from_bytes(self._postfile.get(*_EXTENT.unpack_from(row, _TERM_INFO.size)))
+        offset, size = _EXTENT.unpack_from(self._dictionary, row + _TERM_INFO.size)
+        return Postings.from_bytes(self._blocks, offset, size)
+
+    def _find(self, key: bytes) -> int:
+        """Return where the value of *key* lies, 0 when there is none: Whoosh's look-up, without its file objects."""
+        data, hashed = self._dictionary, self._tindex.hashfn(key)
+        table, slots = self._tindex.tables[hashed & 255]
+        for probe in range(slots):
+            found, start = _POINTER.unpack_from(data, table + _POINTER.size * (((hashed >> 8) + probe) % slots))
+            if not start:
+                return 0
+            if found == hashed and _SIZES.unpack_from(data, start)[0] == len(key):
+                value: int = start + _SIZES.size + len(key)
+                if data[value - len(key) : value] == key:
+                    return value
+        return 0
+
+
+def _mapped(file: Any) -> mmap.mmap | bytes:
+    """Return a file's bytes, mapped into memory. The map lives as long as any array on it."""
+    if not os.fstat(file.fileno()).st_size:
+        return b""
+    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 class NotesCodec(W3Codec):  # type: ignore[misc]
@@ -181,7 +268,17 @@ class NotesCodec(W3Codec):  # type: ignore[misc]
         self, dbfile: Any, terminfo: Any, format_: Any, term: Any = None, scorer: Any = None
     ) -> _Matcher:
         offset, length = terminfo.extent()
+        if isinstance(length, tuple):  # Whoosh 3.54 does not unpack what it reads
+            (length,) = length
         return _Matcher(dbfile, offset, length, format_, term=term, scorer=scorer)
+
+    def field_writer(self, storage: Any, segment: Any) -> W3FieldWriter:
+        writer = W3FieldWriter(self, storage, segment)
+        file = writer._tindex.dbfile
+        file.seek(0)  # our dictionary starts the file anew
+        writer._tindex = _Dictionary(file)
+        writer._tindex.extras["fieldmap"] = writer._fieldmap
+        return writer
 
     def terms_reader(self, storage: Any, segment: Any) -> _Terms:
         name = segment.make_filename(self.TERMS_EXT)
@@ -203,46 +300,56 @@ class FieldTexts:
     type: str
 
 
+class _Numbers(dict[str, int]):
+    """Numbers terms in the order in which they are first asked for."""
+
+    def __missing__(self, term: str) -> int:
+        number = self[term] = len(self)
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """All postings of one field: those of a term lie together, terms in the order of their bytes."""
+
+    names: list[bytes]
+    sizes: npt.NDArray[np.int64]
+    """(terms,) number of documents; at least 1."""
+    ids: Ints
+    counts: npt.NDArray[np.uint16]
+    positions: npt.NDArray[np.uint16]
+
+
 class _Field:
     """Collects (term, document, position) of one field as arrays, and groups them by term at the end."""
 
     def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
-        self.terms, self.positions = array("I"), array("H")
+        self.numbers = _Numbers()
+        self.terms, self.positions = array("I"), array("I")
         self.lengths: list[int] = []
 
     def add(self, terms: Sequence[str], positions: Sequence[int]) -> None:
-        numbers = self.numbers
-        self.terms.extend([numbers.setdefault(term, len(numbers)) for term in terms])
-        self.positions.extend([min(position, 0xFFFF) for position in positions])
+        self.terms.extend(map(self.numbers.__getitem__, terms))
+        self.positions.extend(positions)
         self.lengths.append(len(terms))
 
-    def groups(self) -> Iterator[tuple[bytes, Postings]]:
-        """Yield (term, postings) in the order of the terms' bytes."""
-        terms, positions = np.frombuffer(self.terms, np.uint32), np.frombuffer(self.positions, np.uint16)
-        documents = np.repeat(np.arange(len(self.lengths), dtype=np.uint32), self.lengths)
-        order = np.argsort(terms, kind="stable")
-        terms, documents, positions = terms[order], documents[order], positions[order]
-        yield from _group(terms, documents, positions, sorted((t.encode(), n) for t, n in self.numbers.items()))
-
-
-def _group(
-    terms: Ints, documents: Ints, positions: npt.NDArray[np.uint16], names: Sequence[tuple[bytes, int]]
-) -> Iterator[tuple[bytes, Postings]]:
-    """Cut arrays that are sorted by (term, document, position) into the postings of the terms in *names*."""
-    starts = np.searchsorted(terms, np.arange(len(names) + 1))
-    fresh = np.empty(len(terms), bool)  # the first row of each (term, document)
-    if len(terms):
-        fresh[0] = True
+    def table(self) -> _Table:
+        """Return what was collected, sorted by (term, document, position)."""
+        names = [term.encode() for term in self.numbers]
+        order = sorted(range(len(names)), key=names.__getitem__)
+        place = np.empty(len(names), np.uint32)
+        place[order] = np.arange(len(names), dtype=np.uint32)
+        terms = place[np.frombuffer(self.terms, np.uint32)]
+        by_term = np.argsort(terms, kind="stable")
+        terms = terms[by_term]
+        documents = np.repeat(np.arange(len(self.lengths), dtype=np.uint32), self.lengths)[by_term]
+        positions = np.minimum(np.frombuffer(self.positions, np.uint32)[by_term], 0xFFFF).astype(np.uint16)
+        fresh = np.ones(len(terms), bool)  # the first row of each (term, document)
         np.logical_or(terms[1:] != terms[:-1], documents[1:] != documents[:-1], out=fresh[1:])
-    rows = np.flatnonzero(fresh)
-    counts = np.minimum(np.diff(np.append(rows, len(terms))), 0xFFFF)
-    row_starts = np.searchsorted(rows, starts)
-    ids = documents[rows]
-    for name, number in names:
-        first, last = row_starts[number], row_starts[number + 1]
-        flat = positions[starts[number] : starts[number + 1]]
-        yield name, Postings(ids[first:last], counts[first:last].astype(np.uint16), flat)
+        rows = np.flatnonzero(fresh)
+        counts = np.minimum(np.diff(np.append(rows, len(terms))), 0xFFFF).astype(np.uint16)
+        sizes = np.bincount(terms[rows], minlength=len(names))
+        return _Table([names[number] for number in order], sizes, documents[rows], counts, positions)
 
 
 def write(folder: Path, documents: Sequence[FieldTexts]) -> npt.NDArray[np.uint32]:
@@ -256,47 +363,140 @@ def write(folder: Path, documents: Sequence[FieldTexts]) -> npt.NDArray[np.uint3
             text = getattr(document, name)
             terms = ([text] if text else [], [0] if text else []) if name == "type" else analysis.analyse(text)
             collected[name].add(*terms)
-    postings = {name: field.groups() for name, field in collected.items()}
     columns = np.array([collected[name].lengths for name in FIELDS], np.uint32)
     lengths: npt.NDArray[np.uint32] = columns.T.reshape(len(documents), len(FIELDS))
-    _write_whoosh(folder, lengths, postings)
+    _write_whoosh(folder, lengths, {name: field.table() for name, field in collected.items()})
     return lengths
 
 
-def _write_whoosh(
-    folder: Path, lengths: npt.NDArray[np.uint32], postings: dict[str, Iterator[tuple[bytes, Postings]]]
-) -> None:
+def _write_whoosh(folder: Path, lengths: npt.NDArray[np.uint32], tables: Mapping[str, _Table]) -> None:
     codec, storage = NotesCodec(), FileStorage(str(folder))
     segment = W3Segment(codec, _INDEX_NAME, doccount=len(lengths), segid=_SEGMENT_ID)
     documents = codec.per_document_writer(storage, segment)
-    for number, row in enumerate(lengths.tolist()):
-        documents.start_doc(number)
-        for name, length in zip(FIELDS, row, strict=True):
-            documents.add_field(name, SCHEMA[name], None, length)
-        documents.finish_doc()
+    for name, column in zip(FIELDS, lengths.T, strict=True):
+        if column.any():
+            documents._create_column(f"_{name}_len", LENGTHS_COLUMN)
+            writer = documents._get_column(f"_{name}_len")
+            for number, byte in enumerate(_length_bytes(column).tolist()):
+                writer.add(number, byte)
+    documents._doccount = len(lengths)
     documents.close()
     terms = codec.field_writer(storage, segment)
     for name in sorted(_INDEXED):
         column = lengths[:, FIELDS.index(name)] if name in FIELDS else None
         terms.start_field(name, SCHEMA[name])
-        for term, found in postings[name]:
-            _write_term(terms, term, found, column)
+        _write_table(terms, tables[name], column)
         terms.finish_field()
     terms.close()
     shutil.rmtree(folder / f"{_INDEX_NAME}.tmp", ignore_errors=True)  # Whoosh leaves its folder behind
 
 
-def _write_term(writer: Any, term: bytes, found: Postings, column: npt.NDArray[np.uint32] | None) -> None:
-    lengths = column[found.ids] if column is not None else found.counts
-    shortest, longest = int(lengths.min()), int(lengths.max())
-    info = W3TermInfo(
-        weight=float(found.counts.sum()), df=len(found.ids), minlength=shortest, maxlength=longest,
-        maxweight=float(found.counts.max()), minid=int(found.ids[0]), maxid=int(found.ids[-1]),
-    )  # fmt: skip
-    block = found.to_bytes(shortest, longest)
-    info.set_extent(writer._postfile.tell(), len(block))
-    writer._postfile.write(block)
-    writer._tindex.add(pack_ushort(writer._fieldid) + term, info.to_bytes())
+_LENGTH_STEPS = np.array([byte_to_length(byte) for byte in range(256)])
+
+
+def _length_bytes(lengths: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """Return Whoosh's one-byte form of *lengths* (``length_to_byte`` of each)."""
+    return np.minimum(np.searchsorted(_LENGTH_STEPS, lengths), 255).astype(np.uint8)
+
+
+_INFO = np.dtype(
+    [("inlined", "u1"), ("weight", ">f4"), ("df", ">u4"), ("shortest", "u1"), ("longest", "u1"),
+     ("max_weight", ">f4"), ("first", ">u4"), ("last", ">u4"), ("offset", ">i8"), ("size", ">i4")]
+)  # fmt: skip
+"""Whoosh's W3TermInfo with the extent of the postings, as it lies on disk."""
+_HEAD = np.dtype(
+    [("magic", "S4"), ("df", "<u4"), ("last", "<u4"), ("max_weight", "<f4"), ("shortest", "u1"), ("longest", "u1")]
+)
+assert _HEAD.itemsize == _HEADER.size
+assert _INFO.itemsize == _TERM_INFO.size + _EXTENT.size
+
+
+def _write_table(writer: Any, table: _Table, column: npt.NDArray[np.uint32] | None) -> None:
+    """Append the postings of one field and its part of the term dictionary, all terms at once."""
+    if not table.names:
+        return
+    first = np.cumsum(table.sizes) - table.sizes  # of each term, in ids
+    flat = np.cumsum(np.append(0, table.counts.astype(np.int64)))  # of each posting, in positions
+    lengths = _length_bytes(column[table.ids] if column is not None else table.counts)
+    head = np.zeros(len(table.names), _HEAD)
+    head["magic"], head["df"] = WHOOSH3_HEADER_MAGIC, table.sizes
+    head["last"] = table.ids[first + table.sizes - 1]
+    head["max_weight"] = np.maximum.reduceat(table.counts, first)
+    head["shortest"], head["longest"] = np.minimum.reduceat(lengths, first), np.maximum.reduceat(lengths, first)
+    begins = flat[first]
+    places = np.append(begins, flat[-1])[1:] - begins  # number of positions of each term
+    sizes = _HEAD.itemsize + 6 * table.sizes + 2 * places
+    offsets = np.cumsum(sizes) - sizes
+    info = np.zeros(len(table.names), _INFO)
+    for name in ("df", "shortest", "longest", "max_weight", "last"):
+        info[name] = head[name]
+    info["first"], info["size"], info["offset"] = table.ids[first], sizes, offsets + writer._postfile.tell()
+    info["weight"] = np.add.reduceat(table.counts, first, dtype=np.float64)
+    writer._postfile.write(_blocks(table, head, offsets // 2, int(sizes.sum()) // 2, begins, first, places))
+    field = pack_ushort(writer._fieldid)
+    writer._tindex.add_sorted([field + name for name in table.names], info)
+
+
+def _blocks(
+    table: _Table,
+    head: npt.NDArray[Any],
+    offsets: npt.NDArray[np.int64],
+    total: int,
+    begins: npt.NDArray[np.int64],
+    first: npt.NDArray[np.int64],
+    places: npt.NDArray[np.int64],
+) -> bytes:
+    """Return the blocks (header, ids, counts, positions) of all terms end to end; every part is whole 16-bit words."""
+    words = np.zeros(total, "<u2")
+    heads = head.view("<u2").reshape(len(head), -1)
+    words[offsets[:, None] + np.arange(heads.shape[1])] = heads
+    at = np.repeat(offsets + heads.shape[1], table.sizes)
+    inside = np.arange(len(table.ids)) - np.repeat(first, table.sizes)
+    ids = table.ids.astype("<u4").view("<u2").reshape(-1, 2)
+    words[(at + 2 * inside)[:, None] + np.arange(2)] = ids
+    words[at + 2 * np.repeat(table.sizes, table.sizes) + inside] = table.counts
+    starts = offsets + heads.shape[1] + 3 * table.sizes
+    words[np.repeat(starts - begins, places) + np.arange(len(table.positions))] = table.positions
+    return words.tobytes()
+
+
+class _Dictionary(OrderedHashWriter):  # type: ignore[misc]
+    """Whoosh's ordered hash file, written many keys at once."""
+
+    def __init__(self, dbfile: Any) -> None:
+        HashWriter.__init__(self, dbfile, hashtype=1)  # CRC-32; MD5 is six times slower for the same table
+        self.index = GrowableArray("q")
+        self.lastkey = b""
+
+    def add_sorted(self, keys: Sequence[bytes], values: npt.NDArray[Any]) -> None:
+        """Add ascending *keys* with *values* of one width."""
+        assert keys[0] > self.lastkey
+        self.lastkey = keys[-1]
+        width, whole = values.dtype.itemsize, values.tobytes()
+        sizes = np.fromiter(map(len, keys), np.int64, len(keys))
+        starts = self.dbfile.tell() + np.append(0, np.cumsum(sizes + width + _SIZES.size))[:-1]
+        rows = zip(keys, range(0, len(whole), width), strict=True)
+        pack = _SIZES.pack
+        parts = [pack(len(key), width) + key + whole[at : at + width] for key, at in rows]
+        self.dbfile.write(b"".join(parts))
+        for key, start in zip(keys, starts.tolist(), strict=True):
+            hashed = crc32(key)
+            self.buckets[hashed & 255].append((hashed, start))
+            self.index.append(start)
+
+    def _write_hashes(self) -> None:
+        for entries in self.buckets:
+            count = 2 * len(entries)
+            self.directory.append((self.dbfile.tell(), count))
+            hashes, places = [0] * count, [0] * count
+            for hashed, start in entries:
+                slot = (hashed >> 8) % count
+                while places[slot]:
+                    slot = (slot + 1) % count
+                hashes[slot], places[slot] = hashed, start
+            slots = np.zeros(count, _SLOT)
+            slots["hash"], slots["start"] = hashes, places
+            self.dbfile.write(slots.tobytes())
 
 
 def merge(folder: Path, parts: Sequence[tuple[LexicalSegment, npt.NDArray[np.bool_]]]) -> npt.NDArray[np.uint32]:
@@ -309,31 +509,32 @@ def merge(folder: Path, parts: Sequence[tuple[LexicalSegment, npt.NDArray[np.boo
         maps.append(np.where(keep, np.cumsum(keep) - 1 + base, -1).astype(np.int64))
         base += int(keep.sum())
     lengths = np.concatenate([part.lengths[keep] for part, keep in parts])
-    postings = {name: _merged_terms(name, [part for part, _ in parts], maps) for name in _INDEXED}
-    _write_whoosh(folder, lengths, postings)
+    segments = [part for part, _ in parts]
+    _write_whoosh(folder, lengths, {name: _merged_table(name, segments, maps) for name in _INDEXED})
     return lengths
 
 
-def _merged_terms(
-    field: str, segments: Sequence[LexicalSegment], maps: Sequence[npt.NDArray[np.int64]]
-) -> Iterator[tuple[bytes, Postings]]:
-    names = sorted({term for segment in segments for term in segment.terms(field)})
-    for name in names:
-        found = [
-            _remap(postings, to)
-            for segment, to in zip(segments, maps, strict=True)
-            if (postings := segment.postings(field, name.decode())) is not None
-        ]
-        ids = np.concatenate([postings.ids for postings in found])
-        if len(ids):
-            yield (
-                name,
-                Postings(
-                    ids,
-                    np.concatenate([postings.counts for postings in found]),
-                    np.concatenate([postings.positions for postings in found]),
-                ),
-            )
+def _merged_table(field: str, segments: Sequence[LexicalSegment], maps: Sequence[npt.NDArray[np.int64]]) -> _Table:
+    names: list[bytes] = []
+    sizes: list[int] = []
+    found: list[Postings] = []
+    for name in sorted({term for segment in segments for term in segment.terms(field)}):
+        size = 0
+        for segment, to in zip(segments, maps, strict=True):
+            postings = segment.postings(field, name.decode())
+            if postings is not None:
+                found.append(_remap(postings, to))
+                size += len(found[-1].ids)
+        if size:
+            names.append(name)
+            sizes.append(size)
+    return _Table(
+        names,
+        np.array(sizes, np.int64),
+        np.concatenate([np.zeros(0, np.uint32), *(postings.ids for postings in found)]),
+        np.concatenate([np.zeros(0, np.uint16), *(postings.counts for postings in found)]),
+        np.concatenate([np.zeros(0, np.uint16), *(postings.positions for postings in found)]),
+    )
 
 
 def _remap(postings: Postings, to: npt.NDArray[np.int64]) -> Postings:
@@ -424,6 +625,11 @@ class _Documents(query.Query):  # type: ignore[misc]
     def matcher(self, searcher: Any, context: Any = None) -> Any:
         return ListMatcher(self.ids) if self.ids else NullMatcher()
 
+    def estimate_size(self, ixreader: Any) -> int:
+        return len(self.ids)
+
+    estimate_min_size = estimate_size
+
     def field(self) -> None:
         return None
 
@@ -435,27 +641,14 @@ def matching(segment: LexicalSegment, parsed: Parsed, days: npt.NDArray[np.int32
     """
 
     def place_dates(node: Any) -> Any:
-        if getattr(node, "fieldname", "") != "date":
-            return node
-        low, high = _day_range(node)
-        return _Documents(np.flatnonzero((days >= max(low, 0)) & (days <= high)).tolist())
+        if isinstance(node, _Days):
+            return _Documents(np.flatnonzero((days >= max(node.first, 0)) & (days <= node.last)).tolist())
+        return node
 
     found = np.zeros(len(segment.lengths), bool)
     tree = parsed.tree.accept(place_dates)
     found[list(tree.docs(Searcher(segment.reader)))] = True
     return found
-
-
-def _day_range(node: Any) -> tuple[int, int]:
-    """Return the first and last day that a node on ``date`` allows."""
-    low, high = getattr(node, "startdate", None), getattr(node, "enddate", None)
-    if low is None and high is None and isinstance(node, query.Term):
-        stamp = SCHEMA["date"].from_bytes(node.text) if isinstance(node.text, bytes) else node.text
-        low = high = stamp if hasattr(stamp, "toordinal") else None
-        if low is None:
-            return 1, 0
-    epoch = 719163  # ordinal of 1970-01-01
-    return (low.toordinal() - epoch if low else 0), (high.toordinal() - epoch if high else 1 << 30)
 
 
 def quantised(lengths: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:

@@ -2,12 +2,13 @@
 
 Layout below ``.recall/index/<format>/``::
 
-    manifest.json          segments with size and CRC of each file, nonce, generation; replaced atomically
+    manifest.json          segments with size and seal of each file, generation; replaced atomically
     seg-<id>/              one immutable segment: Whoosh's files and the arrays below
     views/<name>.npy       which files a tree has, and when each was last changed
 
-The index is never trusted because it is there: it is opened only with the nonce that ``git recall init``
-wrote below ``.git/``, from folders that are ours and are no links, and with every file's CRC right.
+The index is never trusted because it is there, since a clone can bring files. All that is read has a
+seal: a keyed hash whose key is the nonce that ``git recall init`` wrote below ``.git/`` and that stands
+nowhere else. The folder's name depends on the nonce too, so nothing that was there before lies in it.
 Writers hold a lock; readers never do: they read one manifest, and its files do not change.
 """
 
@@ -16,32 +17,37 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import zlib
+import stat
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
+from time import time
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from recall_git import analysis
-from recall_git.errors import IndexBusy, IndexUnusable
+from recall_git.errors import IndexBusy, IndexUnusable, IndexUnwritable
 from recall_git.index import lexical, vectors
 from recall_git.index.lexical import Postings
 from recall_git.types import Document
 
-FORMAT = 1
+FORMAT = 2
 """Version of this layout; part of the folder's name, so two installed versions keep an index each."""
 KEPT_VIEWS = 512
 """Views beyond this number are dropped, least recently written first; they are cheap to make again."""
+TRIES = 5
+"""So often a reader begins again when a writer removes what it is about to open."""
+OLD_VERSION_S = 30 * 86400
+"""An index of another version of ours goes when nobody has written it for so long."""
 
-RECENT_BYTES = 8 << 20
-"""Postings that a segment keeps in memory; prompts of one session share most of their words."""
+RECENT = 4000
+"""Look-ups that a segment remembers, some 2 MB: the postings themselves are mapped."""
 
 FILE = np.dtype([("key", "<u8"), ("first", "<u4"), ("count", "<u4")])
 """One note: its key, its first document in the segment and how many it has (0: a file without a section)."""
@@ -83,9 +89,9 @@ class PreparedFile:
 
 
 class Segment:
-    """One immutable segment, open for reading."""
+    """One immutable segment, open for reading: all of its files are, so a writer may remove them meanwhile."""
 
-    def __init__(self, folder: Path, name: str, checksums: Mapping[str, Sequence[int]]) -> None:
+    def __init__(self, folder: Path, name: str, checksums: Mapping[str, Sequence[object]]) -> None:
         self.name = name
         self.folder = folder / name
         self.checksums = checksums
@@ -94,16 +100,17 @@ class Segment:
         self.lengths = np.load(self.folder / "lengths.npy")
         order = np.argsort(self.files["key"], kind="stable")
         self.sorted_keys, self.key_order = self.files["key"][order], order
+        self.vectors: npt.NDArray[np.int8] = np.load(self.folder / "vectors.npy", mmap_mode="r")
+        """(n, dim) int8, memory-mapped."""
+        self.scales: npt.NDArray[np.float32] = np.load(self.folder / "scales.npy")
+        """(n,) float32: ``vectors * scales`` has rows of unit length."""
+        self._rows = _mapped(self.folder / "rows.jsonl")
+        self.lexical = lexical.LexicalSegment(self.folder, self.lengths)
         self._recent: dict[tuple[str, str], Postings | None] = {}
-        self._recent_bytes = 0
+        self._release = weakref.finalize(self, self.lexical.close)  # at the latest when it is forgotten
 
     def __len__(self) -> int:
         return len(self.docs)
-
-    @cached_property
-    def lexical(self) -> lexical.LexicalSegment:
-        """The inverted index of this segment."""
-        return lexical.LexicalSegment(self.folder, self.lengths)
 
     def postings(self, field: str, term: str) -> Postings | None:
         """Return the postings of *term*; what was asked lately is answered from memory."""
@@ -111,34 +118,16 @@ class Segment:
         if key in self._recent:
             return self._recent[key]
         found = self.lexical.postings(field, term)
-        self._recent_bytes += 120 + (found.positions.nbytes + 6 * len(found.ids) if found else 0)
-        if self._recent_bytes > RECENT_BYTES:
+        if len(self._recent) >= RECENT:
             self._recent.clear()
-            self._recent_bytes = 0
         self._recent[key] = found
         return found
-
-    @cached_property
-    def vectors(self) -> npt.NDArray[np.int8]:
-        """(n, dim) int8, memory-mapped."""
-        found: npt.NDArray[np.int8] = np.load(self.folder / "vectors.npy", mmap_mode="r")
-        return found
-
-    @cached_property
-    def scales(self) -> npt.NDArray[np.float32]:
-        """(n,) float32: ``vectors * scales`` has rows of unit length."""
-        found: npt.NDArray[np.float32] = np.load(self.folder / "scales.npy")
-        return found
-
-    @cached_property
-    def _rows(self) -> np.memmap[Any, np.dtype[np.uint8]]:
-        return np.memmap(self.folder / "rows.jsonl", np.uint8, "r")
 
     def row(self, number: int) -> dict[str, Any]:
         """Return what may be shown of document *number*."""
         start = int(self.docs["offset"][number])
         end = int(self.docs["offset"][number + 1]) if number + 1 < len(self.docs) else len(self._rows)
-        row: dict[str, Any] = json.loads(bytes(self._rows[start:end]))
+        row: dict[str, Any] = json.loads(self._rows[start:end].tobytes())
         return row
 
     def row_bytes(self, wanted: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], bytes]:
@@ -155,20 +144,29 @@ class Segment:
         return has, self.key_order[at[has]]
 
     def close(self) -> None:
-        """Give the files back."""
-        if "lexical" in self.__dict__:
-            self.lexical.close()
+        """Give the files back; harmless to repeat."""
+        self._release()
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """One published state of the index: its segments never change."""
 
-    folder: Path
+    store: Store
     generation: int
     segments: tuple[Segment, ...]
     last: Mapping[str, str]
-    """``commit`` and ``view`` that were indexed last."""
+    """``commit`` and ``view`` that were indexed last, where its history ended (``border``), what gc ``kept``."""
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are."""
+        return self.store.folder
+
+    @property
+    def documents(self) -> int:
+        """How many documents all segments have."""
+        return sum(map(len, self.segments))
 
     def missing(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
         """Return which *keys* no segment has."""
@@ -179,7 +177,7 @@ class Snapshot:
 
     def read_view(self, name: str) -> npt.NDArray[Any] | None:
         """Return the view called *name*, None when it is not there or is damaged."""
-        return read_view(self.folder, name)
+        return self.store.read_view(name)
 
     def close(self) -> None:
         """Give the files back."""
@@ -188,14 +186,22 @@ class Snapshot:
 
 
 class Store:
-    """The index of one repository. *nonce* is the secret of its opt-in, *model* the id of the vectors' model."""
+    """The index of one repository. *nonce* is the secret of its opt-in, *model* the id of the vectors' model.
 
-    def __init__(self, home: Path, nonce: str, model: str) -> None:
+    *lock* is the file that writers lock; it lies where no clone brings anything.
+    """
+
+    def __init__(self, home: Path, nonce: str, model: str, *, lock: Path) -> None:
         self.home = home
         self.model = model
         self.nonce = nonce
-        stamp = f"{analysis.ANALYZER_ID}|{model}".encode()
-        self.folder = home / f"v{FORMAT}-{blake2b(stamp, digest_size=4).hexdigest()}"
+        self.lock = lock
+        stamp = f"{analysis.ANALYZER_ID}|{model}|{nonce}".encode()
+        self.folder = home / f"v{FORMAT}-{blake2b(stamp, digest_size=8).hexdigest()}"
+
+    def seal(self, data: bytes) -> str:
+        """Return what only who knows the nonce can make of *data*."""
+        return blake2b(data, digest_size=16, key=self.nonce.encode()[:64]).hexdigest()
 
     def fingerprint(self, *shaping: object) -> bytes:
         """Return the key for ``file_key``: the nonce, and the settings that shape documents."""
@@ -206,13 +212,15 @@ class Store:
 
         Segments that *reuse* already has open are taken from it.
         """
-        for attempt in (1, 2, 3):
+        for _ in range(TRIES):
             try:
                 return self._open(reuse)
-            except FileNotFoundError as error:  # a writer replaced the manifest between our two reads
-                if attempt == 3 or not self.manifest_path.exists():
-                    raise IndexUnusable("there is no index yet") from error
-        raise AssertionError("unreachable")
+            except FileNotFoundError:  # a writer replaced the manifest between our two reads
+                if not self.manifest_path.exists():
+                    break
+            except OSError as error:
+                raise IndexUnusable(f"it cannot be read: {error.strerror}") from error
+        raise IndexUnusable("there is no index yet, or files of it are gone")
 
     @property
     def manifest_path(self) -> Path:
@@ -220,70 +228,111 @@ class Store:
         return self.folder / "manifest.json"
 
     def _open(self, reuse: Snapshot | None) -> Snapshot:
-        self._check_folders()
+        for folder in self._folders():
+            _check_folder(folder)
         manifest = self._manifest()
         held = {segment.name: segment for segment in reuse.segments} if reuse and reuse.folder == self.folder else {}
-        segments = []
+        segments: list[Segment] = []
+        fresh = []
         try:
             for entry in manifest["segments"]:
                 name = str(entry["name"])
                 if name not in held:
-                    _check_files(self.folder / name, entry["files"])
-                segments.append(held.get(name) or Segment(self.folder, name, entry["files"]))
+                    self._check_files(self.folder / name, entry["files"])
+                    fresh.append(Segment(self.folder, name, entry["files"]))
+                segments.append(held.get(name) or fresh[-1])
         except (OSError, ValueError, KeyError, EOFError) as error:
-            if isinstance(error, FileNotFoundError):
+            for segment in fresh:
+                segment.close()
+            if isinstance(error, OSError):
                 raise
             raise IndexUnusable(f"damaged: {str(error).splitlines()[0]}") from error
-        return Snapshot(self.folder, int(manifest["generation"]), tuple(segments), dict(manifest["last"]))
+        return Snapshot(self, int(manifest["generation"]), tuple(segments), dict(manifest["last"]))
 
-    def _check_folders(self) -> None:
-        for folder in (self.home.parent, self.home, self.folder):
-            status = folder.lstat()
-            if not folder.is_dir() or folder.is_symlink():
-                raise IndexUnusable(f"{folder.name} is not a folder of ours")
-            if hasattr(os, "getuid") and status.st_uid not in (os.getuid(), 0):
-                raise IndexUnusable(f"{folder.name} belongs to somebody else")
+    def _check_files(self, folder: Path, expected: Mapping[str, Sequence[object]]) -> None:
+        for name, checksum in expected.items():
+            if self.checksum(folder / name) != list(checksum):
+                raise ValueError(f"{folder.name}/{name} has changed")
+
+    def checksum(self, path: Path) -> list[object]:
+        """Return the size and the seal of a file."""
+        data = path.read_bytes()
+        return [len(data), self.seal(data)]
+
+    def _folders(self) -> tuple[Path, ...]:
+        return self.home.parent, self.home, self.folder, self.folder / "views"
 
     def _manifest(self) -> dict[str, Any]:
-        data = self.manifest_path.read_bytes()
-        try:
-            body, _, crc = data.rstrip(b"\n").rpartition(b"\n")
-            if int(crc) != zlib.crc32(body):
-                raise IndexUnusable("its manifest is damaged")
-            manifest: dict[str, Any] = json.loads(body)
-        except ValueError as error:
-            raise IndexUnusable("its manifest is damaged") from error
-        if manifest.get("format") != FORMAT or manifest.get("model") != self.model:
-            raise IndexUnusable("it is of another version")
-        if not self.nonce or manifest.get("nonce") != self.nonce:
-            raise IndexUnusable("it was not made here")
+        body, _, seal = self.manifest_path.read_bytes().rstrip(b"\n").rpartition(b"\n")
+        if not self.nonce or self.seal(body).encode() != seal:
+            raise IndexUnusable("its manifest is damaged or was not made here")
+        manifest: dict[str, Any] = json.loads(body)
         return manifest
 
     @contextmanager
-    def writing(self, timeout_s: float = 30) -> Iterator[Writer]:
-        """Hold the writer's lock; raises IndexBusy after *timeout_s*. An unusable index is replaced by an empty one."""
+    def writing(self, timeout_s: float = 30, reuse: Snapshot | None = None) -> Iterator[Writer]:
+        """Hold the writer's lock. An unusable index is replaced by an empty one; *reuse* as for ``open``.
+
+        Raises IndexBusy after *timeout_s*, and IndexUnwritable when the disk does not take what is written:
+        what was published last stays as it is.
+        """
         from filelock import FileLock, Timeout
 
-        self._make_folders()
-        lock = FileLock(str(self.folder / "lock"))
         try:
+            self._make_folders()
+            lock = FileLock(str(self.lock))
             lock.acquire(timeout=timeout_s)
         except Timeout as error:
             raise IndexBusy(timeout_s) from error
+        except OSError as error:
+            raise IndexUnwritable(str(self.folder), error.strerror or "unwritable") from error
+        writer = None
         try:
-            try:
-                current = self.open()
-            except IndexUnusable:
-                current = Snapshot(self.folder, 0, (), {})
-            yield Writer(self, current)
+            writer = Writer(self, self.open_or_empty(reuse))
+            yield writer
+        except OSError as error:
+            raise IndexUnwritable(str(self.folder), error.strerror or "unwritable") from error
         finally:
+            if writer is not None:
+                writer.close()
             lock.release()
 
+    def open_or_empty(self, reuse: Snapshot | None = None) -> Snapshot:
+        """Return the newest state, an empty one when there is none that can be trusted."""
+        try:
+            return self.open(reuse)
+        except IndexUnusable:
+            return Snapshot(self, 0, (), {})
+
     def _make_folders(self) -> None:
-        for folder in (self.home.parent, self.home, self.folder, self.folder / "views"):
-            if folder.is_symlink():
-                raise IndexUnusable(f"{folder.name} is a link; remove it")
-            folder.mkdir(parents=True, exist_ok=True)
+        for folder in self._folders():
+            if not os.path.lexists(folder):
+                folder.mkdir(parents=folder == self.home.parent, exist_ok=True)
+            _check_folder(folder)  # before anything is made in it
+        ignore = self.home / ".gitignore"  # a commit from before 'git recall init' has no .recall/.gitignore
+        if not ignore.exists() and not ignore.is_symlink():
+            ignore.write_text("*\n", encoding="ascii")
+
+    def read_view(self, name: str) -> npt.NDArray[Any] | None:
+        """Return the view called *name*, None when it is not there or is damaged."""
+        try:
+            data = (self.folder / "views" / f"{name}.npy").read_bytes()
+        except OSError:
+            return None
+        body, seal = data[:-32], data[-32:]
+        if self.seal(name.encode() + body).encode() != seal:
+            return None
+        rows: npt.NDArray[Any] = np.load(BytesIO(body), allow_pickle=False)
+        return rows
+
+    def drop_old_versions(self) -> None:
+        """Remove the indexes of other versions of this program that nobody writes any more."""
+        for folder in self.home.glob("v*-*"):
+            with suppress(OSError):
+                manifest = folder / "manifest.json"
+                unused = time() - (manifest if manifest.exists() else folder).lstat().st_mtime > OLD_VERSION_S
+                if folder != self.folder and unused and not folder.is_symlink():
+                    shutil.rmtree(folder)
 
     def remove(self) -> None:
         """Remove all of the index, every version of it."""
@@ -299,8 +348,14 @@ class Writer:
     def __init__(self, store: Store, current: Snapshot) -> None:
         self._store = store
         self.current = current
+        self._opened = set(current.segments)
         for left in store.folder.glob("tmp-*"):  # of a writer that was killed
-            shutil.rmtree(left, ignore_errors=True)
+            _remove(left)
+
+    def close(self) -> None:
+        """Give the files back."""
+        for segment in self._opened:
+            segment.close()
 
     def add(self, files: Sequence[PreparedFile], encoded: npt.NDArray[np.float32]) -> None:
         """Write *files* as a new segment and publish it. *encoded*: (documents, dim), in the files' order."""
@@ -353,25 +408,39 @@ class Writer:
 
         self._publish([*rest, self._new_segment(fill)])
 
-    def write_view(self, name: str, rows: npt.NDArray[Any], commit: str) -> None:
-        """Publish the view *name* of *rows* (dtype VIEW, sorted by key) as the last one indexed."""
+    def write_view(self, name: str, rows: npt.NDArray[Any], last: Mapping[str, str]) -> None:
+        """Publish the view *name* of *rows* (dtype VIEW, sorted by key) as the last one indexed, with *last*."""
         buffer = BytesIO()
         np.save(buffer, rows)
-        data = buffer.getvalue()
-        _replace(self._store.folder / "views" / f"{name}.npy", data + zlib.crc32(data).to_bytes(4, "little"))
-        self._publish(self.current.segments, {"commit": commit, "view": name})
-        self._drop_views()
+        body = buffer.getvalue()
+        seal = self._store.seal(name.encode() + body).encode()
+        self._replace(self._store.folder / "views" / f"{name}.npy", body + seal)
+        self.note({**last, "view": name})
+        self._drop_views(KEPT_VIEWS)
+
+    def note(self, facts: Mapping[str, str]) -> None:
+        """Publish *facts* beside what is known of the last indexing."""
+        self._publish(self.current.segments, {**self.current.last, **facts})
 
     def clear(self) -> None:
         """Start from an empty index."""
-        shutil.rmtree(self._store.folder / "views", ignore_errors=True)
-        (self._store.folder / "views").mkdir(exist_ok=True)
         self._publish([], {})
+        self.forget_views()
 
-    def _drop_views(self) -> None:
-        found = sorted((self._store.folder / "views").glob("*.npy"), key=lambda path: path.stat().st_mtime)
-        for path in found[: max(0, len(found) - KEPT_VIEWS)]:
+    def forget_views(self) -> None:
+        """Drop all views."""
+        self._drop_views(0)
+
+    def _drop_views(self, keep: int) -> None:
+        found = sorted((self._store.folder / "views").glob("*.npy"), key=lambda path: path.lstat().st_mtime)
+        for path in found[: max(0, len(found) - keep)]:
             path.unlink(missing_ok=True)
+
+    def _replace(self, path: Path, data: bytes) -> None:
+        """Write *data* and put it in the place of *path* in one step."""
+        temporary = self._store.folder / f"tmp-{os.urandom(6).hex()}"
+        temporary.write_bytes(data)
+        temporary.replace(path)
 
     def _new_segment(self, fill: Callable[[Path], None]) -> Segment:
         """Let *fill* write a segment into a temporary folder, and give it its name when it is whole."""
@@ -379,50 +448,39 @@ class Writer:
         folder = self._store.folder / f"tmp-{token}"
         folder.mkdir()
         fill(folder)
-        checksums = {path.name: _checksum(path) for path in sorted(folder.iterdir())}
+        checksums = {path.name: self._store.checksum(path) for path in sorted(folder.iterdir())}
         folder.rename(self._store.folder / f"seg-{token}")
-        return Segment(self._store.folder, f"seg-{token}", checksums)
+        made = Segment(self._store.folder, f"seg-{token}", checksums)
+        self._opened.add(made)
+        return made
 
     def _publish(self, segments: Sequence[Segment], last: Mapping[str, str] | None = None) -> None:
         generation = self.current.generation + 1
         manifest: dict[str, Any] = {
-            "format": FORMAT,
-            "analyzer": analysis.ANALYZER_ID,
-            "model": self._store.model,
-            "nonce": self._store.nonce,
             "generation": generation,
             "segments": [{"name": segment.name, "files": segment.checksums} for segment in segments],
             "last": dict(self.current.last if last is None else last),
         }
         body = json.dumps(manifest, sort_keys=True).encode("ascii")
-        _replace(self._store.manifest_path, body + b"\n%d\n" % zlib.crc32(body))
-        self.current = Snapshot(self._store.folder, generation, tuple(segments), manifest["last"])
+        self._replace(self._store.manifest_path, body + b"\n" + self._store.seal(body).encode() + b"\n")
+        self.current = Snapshot(self._store, generation, tuple(segments), manifest["last"])
         kept = {segment.name for segment in segments}
         for folder in self._store.folder.glob("seg-*"):
             if folder.name not in kept:
-                shutil.rmtree(folder, ignore_errors=True)
-
-
-def read_view(folder: Path, name: str) -> npt.NDArray[Any] | None:
-    """Return the view called *name* below the index *folder*, None when it is not there or is damaged."""
-    try:
-        data = (folder / "views" / f"{name}.npy").read_bytes()
-        if zlib.crc32(data[:-4]) != int.from_bytes(data[-4:], "little"):
-            return None
-        rows = np.load(BytesIO(data[:-4]), allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return rows if rows.dtype == VIEW else None
+                _remove(folder)
 
 
 def document_of(row: Mapping[str, Any]) -> Document:
     """Return the document that a row of ``rows.jsonl`` holds."""
-    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    values: dict[str, Any] = {key: tuple(value) if value.__class__ is list else value for key, value in row.items()}
     return Document(**values)
 
 
+_SHOWN = tuple(field.name for field in fields(Document) if field.name not in ("mark", "source"))
+
+
 def _row_bytes(document: Document) -> bytes:
-    row = {key: value for key, value in asdict(document).items() if key not in ("mark", "source")}
+    row = {key: getattr(document, key) for key in _SHOWN}
     return json.dumps(row, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
 
 
@@ -439,22 +497,24 @@ def _save(
         np.save(folder / f"{name}.npy", values)
 
 
-def _checksum(path: Path) -> list[int]:
-    data = path.read_bytes()
-    return [len(data), zlib.crc32(data)]
+def _check_folder(folder: Path) -> None:
+    """Raise IndexUnusable unless *folder* is a folder, no link, and nobody else's."""
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        raise IndexUnusable(f"{folder} is not a folder of ours; move it away")
+    if hasattr(os, "getuid") and status.st_uid not in (os.getuid(), 0):
+        raise IndexUnusable(f"{folder} belongs to somebody else")
 
 
-def _check_files(folder: Path, expected: Mapping[str, Sequence[int]]) -> None:
-    if folder.is_symlink():
-        raise ValueError(f"{folder.name} is a link")
-    for name, checksum in expected.items():
-        path = folder / name
-        if path.is_symlink() or "/" in name or _checksum(path) != list(checksum):
-            raise ValueError(f"{folder.name}/{name} has changed")
+def _mapped(path: Path) -> npt.NDArray[np.uint8]:
+    """Return a file's bytes, memory-mapped; an empty file cannot be."""
+    return np.asarray(np.memmap(path, np.uint8, "r")) if path.stat().st_size else np.zeros(0, np.uint8)
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """Write *data* and put it in the place of *path* in one step."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    temporary.write_bytes(data)
-    temporary.replace(path)
+def _remove(path: Path) -> None:
+    """Remove a file, a link or a folder, if that can be done."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()

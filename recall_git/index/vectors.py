@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -32,13 +33,24 @@ def model_id(model: str = "") -> str:
     folder = Path(model).expanduser() if model else BUNDLED
     if model and not folder.exists():
         return f"hub:{model}"
-    digest = blake2b(digest_size=8)
     try:
-        for name in _FILES:
-            digest.update((folder / name).read_bytes())
+        return _content_id(folder, tuple(_stamp(folder / name) for name in _FILES))
     except OSError as error:
         raise ModelUnusable(str(folder), error.strerror or "unreadable") from error
+
+
+@lru_cache(maxsize=8)
+def _content_id(folder: Path, stamps: tuple[tuple[int, int, int], ...]) -> str:
+    """Return the id of a folder's content, read once as long as the *stamps* of its files are the same."""
+    digest = blake2b(digest_size=8)
+    for name in _FILES:
+        digest.update((folder / name).read_bytes())
     return digest.hexdigest()
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_mtime_ns, status.st_ino, status.st_size
 
 
 class Encoder:
@@ -61,10 +73,15 @@ class Encoder:
         """Return (len(texts), dim) float32, rows of unit length; a text without a known piece gives zeros."""
         if not texts:
             return np.zeros((0, self.dim), np.float32)
-        found = np.asarray(self._model.encode(list(texts), use_multiprocessing=False), np.float32)
+        found = np.asarray(self._model.encode([_sound(text) for text in texts], use_multiprocessing=False), np.float32)
         norms = np.linalg.norm(found, axis=1, keepdims=True)
         unit: npt.NDArray[np.float32] = np.divide(found, norms, out=np.zeros_like(found), where=norms > 0)
         return unit
+
+
+def _sound(text: str) -> str:
+    """Return *text* with lone surrogates replaced: the tokenizer takes none, a host's JSON may hold some."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def quantise(vectors: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
