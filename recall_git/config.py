@@ -28,6 +28,9 @@ DEFAULT_TYPES = (
 DEFAULT_WEIGHTS = ("memory/=1.3", "knowledge-base/=0.95", "workspace/=0.85")
 """Directory weights of fuyao-agent-recall (DESIGN F14)."""
 
+DEFAULT_AGES = ("profile=365/never", "prohibition=365/never")
+"""``TYPE=RECENT/STALE`` days; what is always given (DESIGN A4) never lapses by age alone, it is only marked."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -59,6 +62,7 @@ class Settings:
     prohibitions: tuple[str, ...] = ()
     recent_days: int = 30
     stale_days: int = 180
+    age: tuple[str, ...] = ()
     log_prompts: bool = False
     authors: bool = False
 
@@ -105,6 +109,13 @@ def _weight(text: str) -> float:
     if not 0.1 <= float(text) <= 3:
         raise ValueError("wants a weight from 0.1 to 3")
     return float(text)
+
+
+def _ages(text: str) -> str:
+    recent, slash, stale = text.partition("/")
+    if not slash or not all(part == "never" or (part.isascii() and part.isdigit()) for part in (recent, stale)):
+        raise ValueError("wants TYPE=DAYS/DAYS, where DAYS may be never")
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +169,8 @@ KEYS = (
     Key("prohibitions", str, "Folders from which prohibitions are accepted; default: anywhere.", many=True),
     Key("recentDays", _whole(0, 36500), "Notes younger than this are given as they are."),
     Key("staleDays", _whole(0, 36500), "Notes older than this leave the fixed slots.", shared="less"),
+    Key("age", _pairs(_ages), "TYPE=RECENT/STALE: days for notes of a type instead of recentDays and staleDays; "
+        "'never' for no limit; 'prohibition' is a lesson of high priority.", many=True),
     Key("logPrompts", _flag, "Whether the log keeps the prompt's text instead of a hash."),
     Key("authors", _flag, "Whether entries name the commit's author."),
 )  # fmt: skip

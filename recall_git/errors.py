@@ -83,6 +83,13 @@ class IndexBusy(RecallError):
         super().__init__(f"another process has been writing the index for {waited_s:.0f} s; try again")
 
 
+class IndexUnwritable(RecallError):
+    """The disk is full, or the index's folder is read-only or somebody else's."""
+
+    def __init__(self, folder: str, reason: str) -> None:
+        super().__init__(f"the index in {folder} cannot be written ({reason}); make room or make it writable")
+
+
 class ModelUnusable(RecallError):
     """The embedding model cannot be loaded."""
 
@@ -92,3 +99,21 @@ class ModelUnusable(RecallError):
         super().__init__(
             f"the model '{model}' cannot be loaded ({reason}); unset it with 'git config --unset recall.model'"
         )
+
+
+class HoldsSecret(RecallError):
+    """A text that is to be written down looks like it holds a credential."""
+
+    exit_code = EXIT_USER
+
+    def __init__(self, where: str) -> None:
+        super().__init__(f"this looks like a credential: '{where}'; leave it out, or say --force")
+
+
+class NotWritable(RecallError):
+    """A note that cannot be written where it should go."""
+
+    exit_code = EXIT_USER
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the note cannot be written ({reason}); choose another --title or --type")

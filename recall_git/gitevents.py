@@ -10,7 +10,9 @@ from pathlib import Path
 from time import perf_counter
 
 from recall_git import publish, sync
+from recall_git.config import Settings
 from recall_git.engine import Engine
+from recall_git.errors import IndexBusy, IndexUnusable
 from recall_git.repo import Repo
 
 HOOKS = ("pre-commit", "post-commit", "post-merge", "post-checkout", "post-rewrite")
@@ -49,13 +51,37 @@ def handle(
     else:
         if _in_progress(repo) and hook == "post-commit":
             return "skipped: post-rewrite will follow"
-        opened = engine.open(repo) if behind else None
-        if behind and opened and opened.behind:
+        if behind and _is_much(repo, engine):
             behind(repo.top or repo.git_dir)
-            return f"{hook}: much to index, done elsewhere"
-        added = sync.refresh(repo, settings, encoder=engine.encoder(settings.model)).documents_added
-        publish.publish(repo, engine.open(repo).memory)
+            return f"{hook}: much to do, done elsewhere"
+        try:
+            added = _refresh(repo, settings, engine, hook, wait_s=0.2 if behind else 30)
+        except IndexBusy:
+            if not behind:
+                raise
+            behind(repo.top or repo.git_dir)
+            return f"{hook}: another process writes, done after it"
+        if sync.is_overgrown(repo, settings):
+            if behind:
+                behind(repo.top or repo.git_dir)
+            else:
+                sync.collect(repo, settings)
     return f"{hook}: {added} documents, {1000 * (perf_counter() - started):.0f} ms"
+
+
+def _is_much(repo: Repo, engine: Engine) -> bool:
+    """Whether the index lacks more than may be done between two prompts, or must be built anew."""
+    try:
+        return engine.open(repo).behind
+    except IndexUnusable:
+        return True
+
+
+def _refresh(repo: Repo, settings: Settings, engine: Engine, hook: str, *, wait_s: float) -> int:
+    encoder = engine.encoder(settings.model)
+    added = sync.refresh(repo, settings, encoder=encoder, lock_timeout_s=wait_s).documents_added
+    publish.publish(repo, engine.open(repo).memory, note=hook != "post-checkout")
+    return added
 
 
 def _in_progress(repo: Repo) -> bool:

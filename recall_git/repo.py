@@ -2,17 +2,23 @@
 
 Reads commits, trees, blobs, Git's index file and ``recall.*`` settings of one repository. Never reads
 notes from the work tree, never fetches, never writes an object, a reference or Git's index, except
-through ``set_note``. Paths are POSIX-relative ``str``; bytes that are not UTF-8 are surrogate-escaped.
+through ``set_note`` and ``drop_notes``. Paths are POSIX-relative ``str``; bytes that are not UTF-8 are
+surrogate-escaped.
+
+Objects, revisions and settings come from libgit2, which is fast. What it refuses (SHA-256, reftable,
+extensions that it does not know) is asked of Git itself; what Git refuses too is an error with Git's reason.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import IO, Protocol
 
 import pygit2
 
@@ -29,6 +35,9 @@ LOCAL_ENV = (
 committed to, and would make Git answer for that one wherever it is asked."""
 
 _TREE, _REGULAR, _EXECUTABLE = b"40000", b"100644", b"100755"
+NO_LIMIT = 1 << 62
+_SCOPES = ("system", "global", "local", "worktree", "command")
+"""Git's levels of configuration, each replacing the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +51,149 @@ class Commit:
     parents: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One commit of a history: against each parent the paths whose blob it set; a root has one such set."""
+
+    oid: str
+    parents: tuple[str, ...]
+    author_time: int
+    paths: tuple[frozenset[str], ...]
+
+
+class _Objects(Protocol):
+    """Where objects, revisions and settings come from."""
+
+    def read(self, oid: str, limit: int) -> bytes | None:
+        """Return the bytes of an object, None when it is not here. One above *limit* bytes is not read."""
+
+    def commit_id(self, revision: str) -> str | None:
+        """Return the id of the commit that *revision* names, or None."""
+
+    def config(self) -> Iterator[tuple[int, str, str]]:
+        """Yield (place in ``_SCOPES``, name, value) in Git's order."""
+
+
+class _Library:
+    """Objects by libgit2."""
+
+    def __init__(self, repo: pygit2.Repository) -> None:
+        self._repo = repo
+
+    def read(self, oid: str, limit: int) -> bytes | None:
+        try:
+            name = pygit2.Oid(hex=oid)
+            if limit < NO_LIMIT and (size := self._repo.odb.read_header(name)[1]) > limit:
+                return _too_large(size, limit)
+            return bytes(self._repo.read(name)[1])
+        except (KeyError, ValueError, pygit2.GitError):
+            return None
+
+    def commit_id(self, revision: str) -> str | None:
+        try:
+            return str(self._repo.revparse_single(f"{revision}^{{commit}}").id)
+        except (KeyError, ValueError, pygit2.GitError):
+            return None
+
+    def config(self) -> Iterator[tuple[int, str, str]]:
+        levels = pygit2.enums.ConfigLevel
+        scopes = {int(levels.LOCAL): 2, int(levels.WORKTREE): 3, int(levels.APP): 4}
+        for entry in self._repo.config.snapshot():
+            level = int(entry.level)
+            yield scopes.get(level, 0 if level <= int(levels.SYSTEM) else 1), entry.name, entry.value or ""
+
+
+class _Plumbing:
+    """Objects by Git itself, for repositories that libgit2 does not open. *command* starts ``git`` there."""
+
+    def __init__(self, command: Sequence[str], cwd: Path) -> None:
+        self._command, self._cwd = tuple(command), cwd
+
+    @cached_property
+    def _talk(self) -> subprocess.Popen[bytes]:
+        """``git cat-file --batch``, which ends with this object."""
+        process = subprocess.Popen(
+            (*self._command, "cat-file", "--batch"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=self._cwd,
+            env=clean_environ(os.environ),
+        )
+        weakref.finalize(self, _end, process)
+        return process
+
+    def _run(self, *args: str) -> bytes:
+        command, env = (*self._command, *args), clean_environ(os.environ)
+        done = subprocess.run(
+            command, cwd=self._cwd, env=env, capture_output=True, check=False, stdin=subprocess.DEVNULL
+        )
+        return b"" if done.returncode else done.stdout
+
+    def read(self, oid: str, limit: int) -> bytes | None:
+        if not oid.isalnum():
+            return None
+        asked, answer = _pipes(self._talk)
+        try:
+            asked.write(oid.encode("ascii") + b"\n")
+            asked.flush()
+        except BrokenPipeError:
+            return None
+        words = answer.readline().split()
+        if len(words) != 3:  # "missing"
+            return None
+        size = int(words[2])
+        if size <= limit:
+            data = answer.read(size)
+        else:
+            data, left = _too_large(size, limit), size
+            while left:
+                left -= len(answer.read(min(left, 1 << 20)))
+        answer.read(1)
+        return data
+
+    def commit_id(self, revision: str) -> str | None:
+        out = self._run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        return out.decode("ascii", "replace").strip().split("\n")[-1] or None
+
+    def config(self) -> Iterator[tuple[int, str, str]]:
+        fields = iter(self._run("config", "--list", "--null", "--show-scope").decode("utf-8", "replace").split("\0"))
+        for scope in fields:
+            name, _, value = next(fields, "").partition("\n")
+            if scope in _SCOPES:
+                yield _SCOPES.index(scope), name, value
+
+
+def _too_large(size: int, limit: int) -> bytes:
+    assert size > limit
+    return bytes(limit + 1)
+
+
+def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    return process.stdin, process.stdout
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for pipe in _pipes(process):
+        pipe.close()
+    process.wait()
+
+
 def clean_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return *environ* without Git's repository-local variables, and such that Git fetches and locks nothing."""
+    """Return *environ* without Git's repository-local variables, and such that Git fetches and locks nothing.
+
+    Replacement objects are off, as they are for libgit2.
+    """
     env = {name: value for name, value in environ.items() if name not in LOCAL_ENV}
-    env.update(GIT_NO_LAZY_FETCH="1", GIT_OPTIONAL_LOCKS="0", GIT_TERMINAL_PROMPT="0", LC_ALL="C.UTF-8")
+    env.update(
+        GIT_NO_LAZY_FETCH="1",
+        GIT_NO_REPLACE_OBJECTS="1",
+        GIT_OPTIONAL_LOCKS="0",
+        GIT_TERMINAL_PROMPT="0",
+        LC_ALL="C.UTF-8",
+    )
     return env
 
 
@@ -53,13 +201,16 @@ class Repo:
     """An open repository. ``git_dir`` is this worktree's, ``common_dir`` is shared by all worktrees."""
 
     def __init__(self, git_dir: Path) -> None:
-        try:
-            self._repo = pygit2.Repository(str(git_dir))
-        except pygit2.GitError as error:
-            raise RecallError(f"Git refuses to open {git_dir} ({error}); see 'git status' there") from error
-        self.git_dir = Path(self._repo.path).resolve()
+        self.git_dir = git_dir.resolve()
         self.common_dir = _common_dir(self.git_dir)
-        self.top = Path(self._repo.workdir).resolve() if self._repo.workdir else None
+        try:
+            opened = pygit2.Repository(str(self.git_dir))
+        except pygit2.GitError:
+            self.top = _asked_top(self.git_dir)
+            self._objects: _Objects = _Plumbing(("git", f"--git-dir={self.git_dir}"), self.top or self.git_dir)
+        else:
+            self.top = Path(opened.workdir).resolve() if opened.workdir else None
+            self._objects = _Library(opened)
 
     @classmethod
     def discover(cls, start: Path, environ: Mapping[str, str] | None = None) -> Repo:
@@ -80,13 +231,10 @@ class Repo:
         """Our folder below the common Git directory: nonce, sessions, log. Never tracked, never cloned."""
         return self.common_dir / "recall"
 
-    @property
+    @cached_property
     def main_top(self) -> Path | None:
         """Work tree of the main worktree, None in a bare repository."""
-        if self.common_dir == self.git_dir:
-            return self.top
-        workdir = pygit2.Repository(str(self.common_dir)).workdir
-        return Path(workdir).resolve() if workdir else None
+        return self.top if self.common_dir == self.git_dir else Repo(self.common_dir).top
 
     @property
     def index_home(self) -> Path:
@@ -94,21 +242,31 @@ class Repo:
         top = self.main_top
         return top / ".recall" / "index" if top else self.state_dir / "index"
 
+    @property
+    def border(self) -> str:
+        """What a shallow clone's history ends at, '' for a whole history: commits beyond it date nothing."""
+        try:
+            return (self.common_dir / "shallow").read_text(encoding="ascii")
+        except OSError:
+            return ""
+
     def head(self) -> Commit | None:
         """Return the commit of HEAD, None before the first commit."""
-        try:
-            return _commit(self._repo.revparse_single("HEAD^{commit}").peel(pygit2.Commit))
-        except (KeyError, pygit2.GitError):
-            return None
+        oid = self._objects.commit_id("HEAD")
+        return self.commit(oid) if oid else None
 
     def resolve(self, revision: str) -> Commit:
         """Return the commit that *revision* names; raises BadRevision."""
-        if revision.startswith("-"):
+        oid = None if revision.startswith("-") or "\0" in revision else self._objects.commit_id(revision)
+        found = self.commit(oid) if oid else None
+        if found is None:
             raise BadRevision(revision)
-        try:
-            return _commit(self._repo.revparse_single(f"{revision}^{{commit}}").peel(pygit2.Commit))
-        except (KeyError, ValueError, pygit2.GitError) as error:
-            raise BadRevision(revision) from error
+        return found
+
+    def commit(self, oid: str) -> Commit | None:
+        """Return the commit *oid*, None when it is not here."""
+        data = self._objects.read(oid, NO_LIMIT)
+        return _commit(oid, data) if data is not None else None
 
     def files(self, tree: str) -> Iterator[NoteEntry]:
         """Yield the regular files of *tree* in Git's order; links and submodules are left out.
@@ -118,27 +276,23 @@ class Repo:
         yield from self._walk(tree, "")
 
     def _walk(self, tree: str, prefix: str) -> Iterator[NoteEntry]:
-        try:
-            _, data = self._repo.read(pygit2.Oid(hex=tree))
-        except KeyError:
-            return
-        for mode, name, oid in _tree_rows(data):
+        for mode, name, oid in self._rows(tree):
             if mode == _TREE:
                 yield from self._walk(oid, f"{prefix}{name}/")
             elif mode in (_REGULAR, _EXECUTABLE):
                 yield NoteEntry(prefix + name, oid)
+
+    def _rows(self, tree: str) -> tuple[tuple[bytes, str, str], ...]:
+        data = self._objects.read(tree, NO_LIMIT)
+        return _tree_rows(data, len(tree) // 2) if data is not None else ()
 
     def file_in_tree(self, tree: str, path: str) -> str | None:
         """Return the blob id of the regular file *path* in *tree*, or None."""
         found = tree
         parts = path.split("/")
         for depth, part in enumerate(parts):
-            try:
-                _, data = self._repo.read(pygit2.Oid(hex=found))
-            except (KeyError, ValueError):
-                return None
             modes = (_TREE,) if depth + 1 < len(parts) else (_REGULAR, _EXECUTABLE)
-            row = next((row for row in _tree_rows(data) if row[1] == part and row[0] in modes), None)
+            row = next((row for row in self._rows(found) if row[1] == part and row[0] in modes), None)
             if row is None:
                 return None
             found = row[2]
@@ -147,20 +301,24 @@ class Repo:
     def staged(self, index_file: Path | None = None) -> list[NoteEntry]:
         """Return the regular files in Git's index (*index_file*, else the repository's own), conflicts left out.
 
-        During ``git commit PATH`` Git hands the hook an index of its own: pass what GIT_INDEX_FILE says.
+        During ``git commit PATH`` Git hands the hook an index of its own: pass what GIT_INDEX_FILE says. Git
+        itself reads it: libgit2 knows neither split nor sparse ones.
         """
-        index = pygit2.Index(str(index_file)) if index_file else self._repo.index
-        index.read(force=True)
-        regular = (pygit2.enums.FileMode.BLOB, pygit2.enums.FileMode.BLOB_EXECUTABLE)
-        return [NoteEntry(entry.path, str(entry.id)) for entry in index if entry.mode in regular]
+        environ = {"GIT_INDEX_FILE": str(index_file.absolute())} if index_file else {}
+        found = []
+        for row in self.git("ls-files", "--stage", "--full-name", "-z", environ=environ).split(b"\0"):
+            words, _, path = row.partition(b"\t")
+            mode, blob, stage = words.split() or (b"", b"", b"")
+            if mode in (_REGULAR, _EXECUTABLE) and stage == b"0":
+                found.append(NoteEntry(os.fsdecode(path), blob.decode("ascii")))
+        return found
 
-    def read(self, blob: str) -> bytes | None:
-        """Return the bytes of *blob*, None when the object is not here (partial clone)."""
-        try:
-            _, data = self._repo.read(pygit2.Oid(hex=blob))
-        except (KeyError, ValueError):
-            return None
-        return bytes(data)
+    def read(self, blob: str, limit: int = NO_LIMIT) -> bytes | None:
+        """Return the bytes of *blob*, None when the object is not here (partial clone).
+
+        A blob of more than *limit* bytes is never loaded: ``limit + 1`` zero bytes stand for it.
+        """
+        return self._objects.read(blob, limit)
 
     def settings(self) -> dict[str, list[str]]:
         """Return ``recall.*`` of Git's configuration: lower-case names without the prefix → values in order.
@@ -169,26 +327,42 @@ class Repo:
         ``enabled`` counts only in the repository's own files: opting in is local.
         """
         found: dict[str, tuple[int, list[str]]] = {}
-        local = pygit2.enums.ConfigLevel.LOCAL
-        for entry in self._repo.config.snapshot():
-            if not entry.name.startswith("recall."):
+        for level, name, value in self._objects.config():
+            if not name.startswith("recall."):
                 continue
-            name, level = entry.name.removeprefix("recall."), int(entry.level)
-            if name == "enabled" and level < local:
+            name = name.removeprefix("recall.")
+            if name == "enabled" and level < _SCOPES.index("local"):
                 continue
             if name not in found or found[name][0] < level:
                 found[name] = (level, [])
             if level == found[name][0]:
-                found[name][1].append(entry.value or "")
+                found[name][1].append(value)
         return {name: values for name, (_, values) in found.items()}
 
-    def identity(self) -> str:
-        """Return the e-mail that Git would commit with here, lower-case, or ''."""
-        environ = os.environ.get("GIT_AUTHOR_EMAIL", "")
-        try:
-            return (environ or self._repo.config["user.email"] or "").strip().lower()
-        except KeyError:
-            return ""
+    def config_files(self) -> tuple[str, ...]:
+        """Return the files whose content ``settings`` and ``identity`` depend on; some need not be there."""
+        levels = pygit2.enums.ConfigLevel
+        names = {
+            levels.PROGRAMDATA: "config",
+            levels.SYSTEM: "gitconfig",
+            levels.XDG: "config",
+            levels.GLOBAL: ".gitconfig",
+        }
+        folders = {level: str(pygit2.settings.search_path[level]).split(os.pathsep) for level in names}
+        found = [Path(folder) / name for level, name in names.items() for folder in folders[level] if folder]
+        found += [self.common_dir / "config", self.git_dir / "config.worktree"]
+        included = [value for _, name, value in self._objects.config() if name.startswith("include") and value]
+        for value in included:  # relative to the file that includes it, and which that is, nobody says
+            found += [path.parent / Path(value).expanduser() for path in tuple(found)]
+        return tuple(dict.fromkeys(map(str, found)))
+
+    def identity(self, environ: Mapping[str, str] | None = None) -> str:
+        """Return the e-mail that Git would commit with here (in *environ*), lower-case, or ''."""
+        found = (os.environ if environ is None else environ).get("GIT_AUTHOR_EMAIL", "")
+        if not found:
+            values = [(level, value) for level, name, value in self._objects.config() if name == "user.email"]
+            found = max(values, key=lambda pair: pair[0], default=(0, ""))[1] if values else ""
+        return found.strip().lower()
 
     def git(
         self, *args: str, check: bool = True, data: bytes | None = None, environ: Mapping[str, str] | None = None
@@ -197,84 +371,145 @@ class Repo:
 
         Raises RecallError with Git's first line of complaint when *check* and the status is not 0.
         """
-        done = subprocess.run(
-            ("git", f"--git-dir={self.git_dir}", *args),
-            input=data,
-            stdin=None if data is not None else subprocess.DEVNULL,
-            capture_output=True,
-            env={**clean_environ(os.environ), **(environ or {})},
-            cwd=self.top or self.git_dir,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                ("git", f"--git-dir={self.git_dir}", *args),
+                input=data,
+                stdin=None if data is not None else subprocess.DEVNULL,
+                capture_output=True,
+                env={**clean_environ(os.environ), **(environ or {})},
+                cwd=self.top or self.git_dir,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise RecallError("git cannot be started; put it on PATH") from error
         if check and done.returncode:
             complaint = done.stderr.decode("utf-8", "replace").strip().split("\n")[0]
             raise RecallError(f"git {args[0]} failed ({complaint}); see 'git status'")
         return done.stdout
 
-    def changes(self, head: str, since: str = "") -> Iterator[tuple[str, str, int]]:
-        """Yield (path, blob, author time) for each file that a commit of ``since..head`` set.
+    def history(self, head: str, without: str = "") -> list[Change]:
+        """Return the commits of *head* that *without* has not, children before parents.
 
-        Merges count where the result differs from every parent. Commits of a shallow clone's border set
-        all of their files. Order is Git's; a caller wants the latest time for a (path, blob).
+        A path counts against a parent when its blob differs there. Commits of a shallow clone's border
+        have no parents: they set all of their files. What a partial clone lacks is left out.
         """
-        revisions = [head, f"^{since}"] if since else [head]
         out = self.git(
-            "log", "-c", "--raw", "--no-abbrev", "--no-renames", "-z", "--format=%x01%at", "--end-of-options",
-            *revisions, "--", check=False,
+            "-c", "log.diffMerges=separate", "-c", "log.showRoot=true", "-c", "log.showSignature=false",
+            "log", "-m", "--topo-order", "--raw", "--no-abbrev", "--no-renames", "-z", "--format=%x01%H %T %at %P",
+            "--end-of-options", head, *([f"^{without}"] if without else []), "--", check=False,
         )  # fmt: skip
-        yield from _log_rows(out)
+        return list(self._changes(out))
+
+    def _changes(self, out: bytes) -> Iterator[Change]:
+        rows = list(_log_rows(out))
+        trees = {row.oid: row.tree for row in rows}
+        groups: dict[str, list[frozenset[str]]] = {}
+        for row in rows:
+            groups.setdefault(row.oid, []).append(row.paths)
+        for row in {row.oid: row for row in rows}.values():
+            found = iter(groups[row.oid])
+            if len(row.parents) < 2:
+                yield Change(row.oid, row.parents, row.author_time, (next(found),))
+                continue
+            paths = []
+            for parent in row.parents:  # Git leaves out a parent with the same tree
+                tree = trees.get(parent) or getattr(self.commit(parent), "tree", "")
+                paths.append(frozenset() if tree == row.tree else next(found, frozenset()))
+            yield Change(row.oid, row.parents, row.author_time, tuple(paths))
 
     def set_note(self, ref: str, commit: str, text: str) -> None:
         """Attach *text* to *commit* as a Git note below *ref*; an empty text removes the note. Equal text: no write."""
         before = self.git("notes", f"--ref={ref}", "show", commit, check=False)
         if before.decode("utf-8", "replace").strip() == text.strip():
             return
-        who = {f"GIT_{role}_{what}": "recall-git" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
         if not text.strip():
-            self.git("notes", f"--ref={ref}", "remove", "--ignore-missing", commit, check=False, environ=who)
+            self.git("notes", f"--ref={ref}", "remove", "--ignore-missing", commit, check=False, environ=_US)
             return
         data = text.encode("utf-8", "replace")
-        self.git("notes", f"--ref={ref}", "add", "-f", "-F", "-", commit, data=data, environ=who)
+        self.git("notes", f"--ref={ref}", "add", "-f", "-F", "-", commit, data=data, environ=_US)
+
+    def drop_notes(self, ref: str) -> int:
+        """Remove the notes below *ref* of commits that no reference and no reflog knows any more; return how many."""
+        noted = {row.split()[-1] for row in self.git("notes", f"--ref={ref}", "list", check=False).splitlines()}
+        if not noted:
+            return 0
+        gone = noted.difference(self.git("rev-list", "--all", "--reflog").split())
+        if gone:
+            names = b"\n".join(sorted(gone))
+            self.git("notes", f"--ref={ref}", "remove", "--ignore-missing", "--stdin", data=names, environ=_US)
+        return len(gone)
 
     def tip_trees(self) -> set[str]:
         """Return the trees of HEAD (this and every linked worktree's) and of all branches and tags."""
-        found = set()
-        tips = [
-            name for name in self._repo.references if name.startswith(("refs/heads/", "refs/remotes/", "refs/tags/"))
-        ]
+        tips = ("refs/heads", "refs/remotes", "refs/tags")
+        listed = self.git("for-each-ref", "--format=%(tree)%(*tree)", *tips).decode("ascii", "replace")
+        found = {tree for tree in listed.split("\n") if tree}
         heads = [path.read_text(encoding="ascii", errors="replace").strip() for path in self._worktree_heads()]
-        for name in ("HEAD", *tips, *(head for head in heads if not head.startswith("ref:"))):
-            try:
-                found.add(str(self._repo.revparse_single(f"{name}^{{commit}}").peel(pygit2.Commit).tree_id))
-            except (KeyError, ValueError, pygit2.GitError):
-                continue  # a tag of something else, a branch without a commit
+        for name in ("HEAD", *(head for head in heads if not head.startswith("ref:"))):
+            oid = self._objects.commit_id(name)
+            commit = self.commit(oid) if oid else None
+            if commit:
+                found.add(commit.tree)
         return found
 
     def _worktree_heads(self) -> list[Path]:
         return sorted((self.common_dir / "worktrees").glob("*/HEAD"))
 
-    def is_ancestor(self, old: str, new: str) -> bool:
-        """Whether *old* is *new* or one of its ancestors; False when either is unknown."""
-        if old == new:
-            return True
-        try:
-            return bool(self._repo.descendant_of(pygit2.Oid(hex=new), pygit2.Oid(hex=old)))
-        except (KeyError, ValueError, pygit2.GitError):
-            return False
-
     def tracked(self, prefix: str) -> list[str]:
         """Return the paths below *prefix* (``a/b/``) that Git's index tracks."""
-        return [entry.path for entry in self._repo.index if entry.path.startswith(prefix)]
+        out = self.git("ls-files", "--full-name", "-z", "--", prefix, environ={"GIT_LITERAL_PATHSPECS": "1"})
+        return sorted({os.fsdecode(path) for path in out.split(b"\0") if path})
 
 
-def _commit(commit: pygit2.Commit) -> Commit:
-    return Commit(
-        oid=str(commit.id),
-        tree=str(commit.tree_id),
-        author_time=commit.author.time,
-        author_email=commit.author.email or "",
-        parents=tuple(str(parent) for parent in commit.parent_ids),
-    )
+_US = {f"GIT_{role}_{what}": "recall-git" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+"""Who writes notes: a commit of notes needs an identity, and the user may have none."""
+
+
+def _commit(oid: str, data: bytes) -> Commit:
+    """Parse a raw commit; its message, in whatever encoding, is not read."""
+    tree, parents, time, email = "", [], 0, ""
+    for line in data.partition(b"\n\n")[0].split(b"\n"):
+        key, _, value = line.partition(b" ")
+        if key == b"tree":
+            tree = value.decode("ascii")
+        elif key == b"parent":
+            parents.append(value.decode("ascii"))
+        elif key == b"author":
+            who, _, when = value.rpartition(b"> ")
+            email = who.rpartition(b"<")[2].decode("utf-8", "replace")
+            seconds = when.split(b" ")[0]
+            time = int(seconds) if seconds.isdigit() else 0
+    return Commit(oid, tree, time, email, tuple(parents))
+
+
+def _asked_top(git_dir: Path) -> Path | None:
+    """Return the work tree of *git_dir* as Git says; raises RecallError with Git's reason when it refuses it.
+
+    Git is started inside the folder and not told its name: named outright, it would not look whose it is.
+    """
+    command, env = ("git", "rev-parse", "--is-bare-repository", "--absolute-git-dir"), clean_environ(os.environ)
+    try:
+        done = subprocess.run(command, cwd=git_dir, env=env, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise RecallError(f"{git_dir} cannot be opened ({error.strerror}); see 'git status' there") from error
+    if done.returncode:
+        complaint = done.stderr.decode("utf-8", "replace").strip().split("\n")[0]
+        raise RecallError(f"Git refuses {git_dir} ({complaint}); see 'git status' there")
+    return _top_of(git_dir, bare=done.stdout.startswith(b"true"))
+
+
+def _top_of(git_dir: Path, *, bare: bool) -> Path | None:
+    """Return the work tree that belongs to *git_dir*: its own file or core.worktree names it, else it is around."""
+    try:
+        return Path((git_dir / "gitdir").read_text(encoding="utf-8").strip()).parent.resolve()
+    except OSError:
+        pass
+    command = ("git", f"--git-dir={git_dir}", "config", "core.worktree")
+    named = subprocess.run(command, env=clean_environ(os.environ), capture_output=True, check=False).stdout
+    if named.strip():
+        return (git_dir / os.fsdecode(named.rstrip(b"\n"))).resolve()
+    return None if bare else git_dir.parent
 
 
 def git_config_list(data: bytes) -> bytes:
@@ -293,9 +528,9 @@ def _common_dir(git_dir: Path) -> Path:
 
 
 @lru_cache(maxsize=4096)
-def _tree_rows(data: bytes) -> tuple[tuple[bytes, str, str], ...]:
-    """Return (mode, name, object id) of a raw tree object; the id's size follows from the last row."""
-    rows, position, width = [], 0, _oid_width(data)
+def _tree_rows(data: bytes, width: int) -> tuple[tuple[bytes, str, str], ...]:
+    """Return (mode, name, object id) of a raw tree object whose ids have *width* bytes."""
+    rows, position = [], 0
     while position < len(data):
         space = data.index(b" ", position)
         nul = data.index(b"\0", space)
@@ -305,35 +540,36 @@ def _tree_rows(data: bytes) -> tuple[tuple[bytes, str, str], ...]:
     return tuple(rows)
 
 
-def _oid_width(data: bytes) -> int:
-    """Bytes of an object id in this tree: 20 (SHA-1) unless only 32 (SHA-256) makes the rows end where they should."""
-    for width in (20, 32):
-        position = 0
-        while position < len(data):
-            nul = data.find(b"\0", position)
-            if nul < 0 or data[position : position + 1] not in b"14":
-                break
-            position = nul + 1 + width
-        if position == len(data):
-            return width
-    return 20
+@dataclass(frozen=True, slots=True)
+class _LogRow:
+    oid: str
+    tree: str
+    author_time: int
+    parents: tuple[str, ...]
+    paths: frozenset[str]
 
 
-def _log_rows(out: bytes) -> Iterator[tuple[str, str, int]]:
-    """Parse ``git log -c --raw -z --format=%x01%at``: see ``git help diff-format``, 'combined' rows included."""
-    time = 0
+def _log_rows(out: bytes) -> Iterator[_LogRow]:
+    """Parse ``git log -m --raw -z --format=%x01%H %T %at %P``; a merge comes once for each parent that differs."""
+    words: list[str] = []
+    paths: set[str] = set()
     fields: Iterable[bytes] = iter(out.split(b"\0"))
     for field in fields:
         field = field.lstrip(b"\n")
         if field.startswith(b"\x01"):
+            if words:
+                yield _log_row(words, paths)
             head, _, field = field[1:].partition(b"\n")
-            time = int(head or b"0")
+            words, paths = head.decode("ascii").split(), set()
             field = field.lstrip(b"\n")
-        if not field.startswith(b":"):
-            continue
-        colons = len(field) - len(field.lstrip(b":"))
-        words = field[colons:].split(b" ")
-        path = next(iter(fields), b"")
-        mode, blob = words[colons], words[2 * colons + 1]
-        if mode in (b"100644", b"100755"):
-            yield os.fsdecode(path), blob.decode("ascii"), time
+        if field.startswith(b":"):
+            old_mode, _, before, after, _ = field[1:].split(b" ")
+            path = os.fsdecode(next(iter(fields), b""))
+            if before != after or old_mode not in (_REGULAR, _EXECUTABLE):
+                paths.add(path)
+    if words:
+        yield _log_row(words, paths)
+
+
+def _log_row(words: Sequence[str], paths: set[str]) -> _LogRow:
+    return _LogRow(words[0], words[1], int(words[2]), tuple(words[3:]), frozenset(paths))

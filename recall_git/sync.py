@@ -6,7 +6,7 @@ lacks, and writes the tree's view. Nothing here is needed to answer a prompt.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -19,12 +19,12 @@ import numpy.typing as npt
 
 from recall_git import chunks, notes
 from recall_git.config import DEFAULT_TYPES, Settings, resolve
-from recall_git.errors import IndexUnusable, NoCommits, NotEnabled
+from recall_git.errors import IndexBusy, NoCommits, NotEnabled
 from recall_git.index import store as stores
 from recall_git.index.lexical import FieldTexts
 from recall_git.index.vectors import Encoder, model_id
-from recall_git.repo import Commit, Repo, git_config_list
-from recall_git.select import selection_id, selector
+from recall_git.repo import Change, Commit, Repo, git_config_list
+from recall_git.select import select, selection_id
 from recall_git.types import Chunk, Document, Note, NoteEntry
 
 BATCH_NOTES = 4000
@@ -35,6 +35,8 @@ SMALL_DOCS = 4096
 """Segments with fewer documents than this are merged …"""
 MANY_SMALL = 8
 """… once there are this many of them, so that hundreds of small commits do not slow a query."""
+DEAD_DOCS = 5000
+"""Documents that came since the last ``collect`` before ``tidy`` calls it again, and at least as many as it kept."""
 
 Progress = Callable[[int, int], None]
 
@@ -84,7 +86,7 @@ def open_store(repo: Repo, settings: Settings) -> stores.Store:
     nonce = read_nonce(repo)
     if not settings.enabled or not nonce:
         raise NotEnabled
-    return stores.Store(repo.index_home, nonce, model_id(settings.model))
+    return stores.Store(repo.index_home, nonce, model_id(settings.model), lock=repo.state_dir / "index.lock")
 
 
 def read_nonce(repo: Repo) -> str:
@@ -115,36 +117,47 @@ def refresh(
     if commit is None:
         raise NoCommits
     store = open_store(repo, settings)
-    wanted = keyed(store, settings, select(repo.files(commit.tree), settings))
+    wanted = keyed(store, settings, select(repo.files(commit.tree), settings, repo.read))
     name = view_name(commit, settings)
+    last = {"commit": commit.oid, "border": _border(repo)}
     added = Added(0, 0)
-    if full or not _is_current(store, wanted, name, commit):
-        with store.writing(lock_timeout_s) as writer:
+    before = store.open_or_empty()
+    if full or not _is_current(before, wanted, {**last, "view": name}):
+        with store.writing(lock_timeout_s, before) as writer:
+            if full or writer.current.last.get("border", "") != last["border"]:
+                writer.forget_views()  # their dates are those of a history that was cut elsewhere
             if full:
                 writer.clear()
             added = add_missing(writer, repo, settings, wanted, progress, encoder)
-            writer.write_view(name, make_view(repo, commit, writer.current, wanted), commit.oid)
+            last["kept"] = writer.current.last.get("kept") or str(writer.current.documents)
+            writer.write_view(name, make_view(repo, commit, settings, writer.current, wanted), last)
             compact(writer)
+    before.close()
     return SyncResult(commit.oid, name, len(wanted), added.documents, added.notes, perf_counter() - started)
 
 
+def _border(repo: Repo) -> str:
+    border = repo.border
+    return blake2b(border.encode(), digest_size=8).hexdigest() if border else ""
+
+
 def index_staged(repo: Repo, settings: Settings, staged: Sequence[NoteEntry], encoder: Encoder | None = None) -> int:
-    """Add the documents of the content being committed; return how many. The view follows with the commit."""
+    """Add the documents of the content being committed; return how many. The view follows with the commit.
+
+    Only a head start: another writer is not waited for.
+    """
     store = open_store(repo, settings)
-    wanted = keyed(store, settings, select(staged, settings))
+    wanted = keyed(store, settings, select(staged, settings, repo.read))
+    before = store.open_or_empty()
     try:
-        if not store.open().missing(keys_of(wanted)).any():
-            return 0
-    except IndexUnusable:
-        return 0  # the first full index is post-commit's
-    with store.writing() as writer:
-        return add_missing(writer, repo, settings, wanted, encoder=encoder).documents
-
-
-def select(entries: Iterator[NoteEntry] | Sequence[NoteEntry], settings: Settings) -> list[NoteEntry]:
-    """Return the entries that are notes."""
-    is_note = selector(settings)
-    return [entry for entry in entries if is_note(entry.path)]
+        if not before.segments or not before.missing(keys_of(wanted)).any():
+            return 0  # the first full index is post-commit's
+        with store.writing(0.2, before) as writer:
+            return add_missing(writer, repo, settings, wanted, encoder=encoder).documents
+    except IndexBusy:
+        return 0
+    finally:
+        before.close()
 
 
 def keyed(store: stores.Store, settings: Settings, entries: Sequence[NoteEntry]) -> dict[int, NoteEntry]:
@@ -159,15 +172,10 @@ def view_name(commit: Commit, settings: Settings) -> str:
     return f"{commit.tree[:20]}-{commit.oid[:20]}-{selection_id(settings)}{shape}"
 
 
-def _is_current(store: stores.Store, wanted: Mapping[int, NoteEntry], name: str, commit: Commit) -> bool:
-    try:
-        snapshot = store.open()
-    except IndexUnusable:
-        return False
+def _is_current(snapshot: stores.Snapshot, wanted: Mapping[int, NoteEntry], last: Mapping[str, str]) -> bool:
     return (
-        snapshot.last.get("view") == name
-        and snapshot.last.get("commit") == commit.oid
-        and snapshot.read_view(name) is not None
+        {**snapshot.last, **last} == snapshot.last
+        and snapshot.read_view(last["view"]) is not None
         and not snapshot.missing(keys_of(wanted)).any()
     )
 
@@ -188,27 +196,32 @@ def add_missing(
     progress: Progress | None = None,
     encoder: Encoder | None = None,
 ) -> Added:
-    """Add the documents of those *wanted* notes that the index lacks; a note that cannot be read adds none."""
+    """Add the documents of those *wanted* notes that the index lacks.
+
+    A note that is not text adds none; one whose blob is not here (partial clone) is not noted as done.
+    """
     keys = keys_of(wanted)
     missing = keys[writer.current.missing(keys)].tolist()
     if not missing:
         return Added(0, 0)
-    encoder, done, documents = encoder or Encoder(settings.model), 0, 0
+    encoder, done, added, documents = encoder or Encoder(settings.model), 0, 0, 0
     queue = iter(missing)
     while batch := list(islice(queue, BATCH_NOTES)):
         files = []
         texts: list[str] = []
         for key in batch:
-            entry = wanted[key]
-            prepared, embedded = prepare(key, entry, repo.read(entry.blob) or b"", settings)
-            files.append(prepared)
-            texts.extend(embedded)
+            data = repo.read(wanted[key].blob, MAX_NOTE_BYTES)
+            if data is not None:
+                prepared, embedded = prepare(key, wanted[key], data, settings)
+                files.append(prepared)
+                texts.extend(embedded)
             done += 1
             if progress:
                 progress(done, len(missing))
-        writer.add(files, encoder.encode(texts))
-        documents += len(texts)
-    return Added(len(missing), documents)
+        if files:
+            writer.add(files, encoder.encode(texts))
+        added, documents = added + len(files), documents + len(texts)
+    return Added(added, documents)
 
 
 def prepare(key: int, entry: NoteEntry, data: bytes, settings: Settings) -> tuple[stores.PreparedFile, list[str]]:
@@ -294,30 +307,84 @@ def _day(text: str) -> int:
 
 
 def make_view(
-    repo: Repo, commit: Commit, snapshot: stores.Snapshot, wanted: Mapping[int, NoteEntry]
+    repo: Repo, commit: Commit, settings: Settings, snapshot: stores.Snapshot, wanted: Mapping[int, NoteEntry]
 ) -> npt.NDArray[np.void]:
-    """Return the view (dtype VIEW, sorted by key) of *wanted* at *commit*.
+    """Return the view (dtype VIEW, sorted by key) of those *wanted* that the index has, at *commit*.
 
-    A note's time is the latest author time among the commits that set its path to its blob. What an
-    ancestor's view knows already is taken from there, so only the commits since are walked.
+    A note's time is the author time of the commit that last set its path to its blob (of several, on both
+    sides of a merge, the latest): a function of the commit, however the index came to it.
     """
-    rows = np.zeros(len(wanted), stores.VIEW)
-    rows["key"] = np.sort(keys_of(wanted))
-    places = {(wanted[key].path, wanted[key].blob): place for place, key in enumerate(rows["key"].tolist())}
-    since, known = snapshot.last.get("commit", ""), None
-    if since and repo.is_ancestor(since, commit.oid):
-        known = snapshot.read_view(snapshot.last.get("view", ""))
-    if known is not None and len(known):
-        at = np.minimum(np.searchsorted(known["key"], rows["key"]), len(known) - 1)
-        same = known["key"][at] == rows["key"]
-        rows["time"][same] = known["time"][at[same]]
-    if known is None or since != commit.oid:
-        for path, blob, time in repo.changes(commit.oid, since if known is not None else ""):
-            place = places.get((path, blob))
-            if place is not None and rows["time"][place] < time:
-                rows["time"][place] = time
+    keys = np.sort(keys_of(wanted))
+    rows = np.zeros(len(keys), stores.VIEW)
+    rows["key"] = keys
+    rows = rows[~snapshot.missing(keys)]
+    places = {wanted[key].path: place for place, key in enumerate(rows["key"].tolist())}
+
+    def known(oid: str) -> npt.NDArray[np.int64] | None:
+        """Return the times of the same notes in the view of another commit, 0 where it has them not."""
+        other = repo.commit(oid)
+        view = snapshot.read_view(view_name(other, settings)) if other else None
+        if view is None:
+            return None
+        times = np.zeros(len(rows), np.int64)
+        _, mine, theirs = np.intersect1d(rows["key"], view["key"], assume_unique=True, return_indices=True)
+        times[mine] = view["time"][theirs]
+        return times
+
+    since = next((oid for oid in (commit.oid, snapshot.last.get("commit", "")) if oid and known(oid) is not None), "")
+    for without in dict.fromkeys((since, "")):
+        history = repo.history(commit.oid, without) if without != commit.oid else []
+        found, beyond = last_set(history, commit.oid, places)
+        if _take(found, beyond, places, known):
+            break
+    for path, time in found.items():
+        rows["time"][places[path]] = time
     rows["time"][rows["time"] == 0] = commit.author_time
     return rows
+
+
+def _take(
+    found: dict[str, int],
+    beyond: Mapping[str, Collection[str]],
+    places: Mapping[str, int],
+    known: Callable[[str], npt.NDArray[np.int64] | None],
+) -> bool:
+    """Add to *found* the times of what lies *beyond* the history that was read; False when one is not known."""
+    for oid, paths in beyond.items():
+        times = known(oid)
+        if times is None:
+            return False
+        for path in paths:
+            time = int(times[places[path]])
+            if not time:
+                return False
+            found[path] = max(found.get(path, time), time)
+    return True
+
+
+def last_set(
+    history: Iterable[Change], head: str, paths: Iterable[str]
+) -> tuple[dict[str, int], dict[str, Collection[str]]]:
+    """Follow each of *paths* from *head* back to the commits that gave it the blob it has there.
+
+    Returns the latest author time of those commits by path, and, by commit, the paths that were followed
+    to a commit that *history* (children first) does not have. Pure.
+    """
+    found: dict[str, int] = {}
+    waiting: dict[str, set[str]] = {head: set(paths)}
+    for change in history:
+        mine = waiting.pop(change.oid, None)
+        if not mine:
+            continue
+        kept = [mine - paths for paths in change.paths[1:]] if len(change.parents) > 1 else []
+        first = change.paths[0] & mine
+        mine -= first
+        here = first.difference(*kept) if change.parents else first | mine
+        for path in here:
+            found[path] = max(found.get(path, change.author_time), change.author_time)
+        for parent, same in zip(change.parents, (mine, *kept), strict=False):
+            waiting[parent] = waiting[parent] | same if parent in waiting else same
+    return found, {oid: paths for oid, paths in waiting.items() if paths}
 
 
 def compact(writer: stores.Writer) -> None:
@@ -333,14 +400,25 @@ def collect(repo: Repo, settings: Settings) -> tuple[int, int]:
     What is dropped is only a cache of the repository's blobs: a commit that is asked for later is indexed then.
     """
     store = open_store(repo, settings)
-    keep: set[int] = set()
-    for tree in repo.tip_trees():
-        keep.update(keyed(store, settings, select(repo.files(tree), settings)))
     with store.writing() as writer:
-        before = sum(map(len, writer.current.segments))
+        keep: set[int] = set()
+        for tree in repo.tip_trees():
+            keep.update(keyed(store, settings, select(repo.files(tree), settings, repo.read)))
+        before = writer.current.documents
         if writer.current.segments:
             writer.merge(writer.current.segments, np.fromiter(keep, np.uint64, len(keep)))
-        return before, sum(map(len, writer.current.segments))
+        after = writer.current.documents
+        writer.note({"kept": str(after)})
+        store.drop_old_versions()
+        return before, after
+
+
+def is_overgrown(repo: Repo, settings: Settings) -> bool:
+    """Whether so much has come since the last ``collect`` that most of the index may be dead."""
+    snapshot = open_store(repo, settings).open_or_empty()
+    kept = int(snapshot.last.get("kept", "0"))
+    snapshot.close()
+    return snapshot.documents - kept > max(DEAD_DOCS, kept)
 
 
 def keys_of(wanted: Mapping[int, NoteEntry]) -> npt.NDArray[np.uint64]:

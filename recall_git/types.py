@@ -89,7 +89,7 @@ class Document:
     content_hash: str
     """Of title, heading and text: equal text has an equal hash, wherever it lies."""
     mark: str = ""
-    """``uncommitted`` or ``changed`` when the entry must say so."""
+    """What the entry must say: ``uncommitted``, ``changed``, ``re-confirm``, ``old``; several joined by ``, ``."""
     source: str = ""
     """Name of the repository the note comes from, when there are several."""
 
@@ -127,8 +127,10 @@ class Slots:
     prohibitions: tuple[Document, ...] = ()
     latest: tuple[Document, ...] = ()
     relevant: tuple[Document, ...] = ()
-    cards: tuple[str, ...] = ()
-    """One-line identity cards from entities.md, placed before the relevant entries."""
+    resume: str = ""
+    """One line on where the last session stopped."""
+    cards: tuple[Document, ...] = ()
+    """Identity cards from entities.md (``summary`` is the whole line), placed before the relevant entries."""
     pointer: bool = False
     """The claim is weak but real: show the relevant entries as one pointer line."""
 

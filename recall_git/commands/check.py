@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from recall_git.errors import EXIT_NOTHING, EXIT_OK
+from recall_git.freshness import names
 from recall_git.repo import Repo
 
 
@@ -38,11 +39,12 @@ def _paths(repo: Repo, files: Sequence[str]) -> set[str] | None:
 def examine(repo: Repo, wanted: set[str] | None) -> Iterator[str]:
     """Yield ``path:line: problem`` for the staged notes among *wanted* (None: those that HEAD has otherwise)."""
     from recall_git import notes
-    from recall_git.sync import select, settings_of
+    from recall_git.select import select
+    from recall_git.sync import settings_of
 
     settings, _ = settings_of(repo)
     index_file = os.environ.get("GIT_INDEX_FILE")
-    staged = select(repo.staged(Path(index_file).absolute() if index_file else None), settings)
+    staged = select(repo.staged(Path(index_file).absolute() if index_file else None), settings, repo.read)
     head = repo.head()
     old = {(entry.path, entry.blob) for entry in repo.files(head.tree)} if head else set()
     known = {name for entry in staged for name in names(entry.path)}
@@ -62,10 +64,3 @@ def examine(repo: Repo, wanted: set[str] | None) -> Iterator[str]:
                     titles = {name.casefold() for other in parsed if other for name in (other.title, *other.aliases)}
                 if target.casefold() not in titles:
                     yield f"{entry.path}:1: supersedes '{target}', and there is no such note"
-
-
-def names(path: str) -> set[str]:
-    """Return the ways in which a note at *path* is named: whole, without its extension, and by its last part."""
-    low = path.casefold().removeprefix("./").lstrip("/")
-    stem = low.rpartition(".")[0] if "." in low.rpartition("/")[2] else low
-    return {low, stem, low.rpartition("/")[2], stem.rpartition("/")[2]}
