@@ -6,24 +6,44 @@ itself a new commit, a changed setting, a replaced index. Not safe for several t
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISDIR
 
 from recall_git import sync
 from recall_git.config import Settings
-from recall_git.errors import IndexBusy, IndexUnusable, NoCommits, NotEnabled
+from recall_git.errors import IndexBusy, IndexUnusable, IndexUnwritable, NoCommits, NotEnabled
 from recall_git.index import store as stores
 from recall_git.index.vectors import Encoder
-from recall_git.search import Memory
 from recall_git.repo import Commit, Repo
 from recall_git.retrieve import View
+from recall_git.search import Memory
+from recall_git.select import select
 
 CATCH_UP_NOTES = 32
 """So many notes that the index lacks are indexed before answering (about 2 ms each); more, behind the answer."""
 KEPT_REPOSITORIES = 8
 """Repositories that stay open; the one that was used longest ago goes."""
+KEPT_DOCUMENTS = 150_000
+"""Sections of all open repositories together, some 50 MB of tables; the same goes."""
+KEPT_PLACES = 256
+"""Folders whose repository is known without asking Git."""
+
+Stamp = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """Settings as they were read, and what they were read from."""
+
+    files: tuple[str, ...]
+    seen: object
+    settings: Settings
+    problems: tuple[str, ...]
+    identity: str
 
 
 @dataclass
@@ -31,9 +51,12 @@ class _Open:
     """One repository's state between two questions."""
 
     repo: Repo
+    settings: _Settings | None = None
     snapshot: stores.Snapshot | None = None
     stamp: tuple[int, int, int] = (0, 0, 0)
     views: OrderedDict[str, View] = field(default_factory=OrderedDict)
+    much: tuple[str, tuple[int, int, int]] = ("", (0, 0, 0))
+    """The commit that this state of the index lacks too much of."""
 
 
 @dataclass(frozen=True)
@@ -51,24 +74,88 @@ class Engine:
 
     def __init__(self) -> None:
         self._open: OrderedDict[Path, _Open] = OrderedDict()
+        self._places: dict[str, tuple[object, Repo]] = {}
         self._encoders: dict[str, Encoder] = {}
 
     def repository(self, start: Path, environ: Mapping[str, str] | None = None) -> Repo:
         """Return the repository that *start* lies in; raises NoRepository."""
-        found = Repo.discover(start, environ)
+        found = self._discover(start, environ)
         kept = self._open.setdefault(found.git_dir, _Open(found))
+        kept.repo = found
         self._open.move_to_end(found.git_dir)
-        while len(self._open) > KEPT_REPOSITORIES:
-            _, gone = self._open.popitem(last=False)
-            if gone.snapshot:
-                gone.snapshot.close()
-        return kept.repo
+        while len(self._open) > 1 and self._is_full():
+            gone, _ = self._open.popitem(last=False)
+            self._places = {place: known for place, known in self._places.items() if known[1].git_dir != gone}
+        return found
+
+    def _discover(self, start: Path, environ: Mapping[str, str] | None) -> Repo:
+        """Ask Git, unless the nearest ``.git`` above *start* is the one that it found before."""
+        place, mark = str(start), _mark(str(start))
+        if mark is None or (environ or {}).get("GIT_DIR"):
+            return Repo.discover(start, environ)
+        known = self._places.get(place)
+        if known is None or known[0] != mark:
+            known = mark, Repo.discover(start, environ)
+            if len(self._places) >= KEPT_PLACES:
+                self._places.clear()
+            self._places[place] = known
+        return known[1]
+
+    def _kept(self, repo: Repo) -> _Open:
+        return self._open.setdefault(repo.git_dir, _Open(repo))
+
+    @property
+    def count(self) -> int:
+        """How many repositories are open."""
+        return len(self._open)
+
+    def _is_full(self) -> bool:
+        documents = sum(kept.snapshot.documents for kept in self._open.values() if kept.snapshot)
+        return len(self._open) > KEPT_REPOSITORIES or documents > KEPT_DOCUMENTS
+
+    def settings(
+        self,
+        repo: Repo,
+        head: Commit | None,
+        environ: Mapping[str, str] | None = None,
+        flags: Mapping[str, str] | None = None,
+    ) -> tuple[Settings, tuple[str, ...], str]:
+        """Return the settings of *repo*, what is wrong with them, and the e-mail of whoever works there.
+
+        They are read again when a file of Git's configuration, HEAD or a variable has changed.
+        """
+        kept = self._kept(repo)
+        around = os.environ if environ is None else environ
+        named = tuple((name, value) for name, value in around.items() if name.startswith(("RECALL_", "GIT_AUTHOR_")))
+        state = (head.tree if head else "", named, tuple((flags or {}).items()))
+        found = kept.settings
+        if found is None or found.seen != (state, _stamps(found.files)):
+            fresh = Repo(repo.git_dir) if found else repo  # libgit2 keeps what an included file said that has gone
+            files = fresh.config_files()
+            seen = state, _stamps(files)  # before they are read: a change meanwhile is seen the next time
+            settings, problems = sync.settings_of(fresh, environ=environ, flags=flags)
+            identity = settings.identity.strip().lower() or fresh.identity(environ)
+            found = kept.settings = _Settings(files, seen, settings, problems, identity)
+        return found.settings, found.problems, found.identity
 
     def encoder(self, model: str = "") -> Encoder:
         """Return the model, loaded once."""
         if model not in self._encoders:
             self._encoders[model] = Encoder(model)
         return self._encoders[model]
+
+    def share(self, encoder: Encoder, model: str = "") -> None:
+        """Use a model that another engine has loaded."""
+        self._encoders[model] = encoder
+
+    def bring_up(self, git_dir: Path, settings: Settings, oid: str) -> bool:
+        """Make the index hold commit *oid* if that is little work; return whether it does."""
+        repo = self._open[git_dir].repo if git_dir in self._open else Repo(git_dir)
+        store, commit = sync.open_store(repo, settings), repo.commit(oid)
+        if commit is None:
+            return False
+        there = self._view(repo, store, sync.view_name(commit, settings)) is not None
+        return there or self._catch_up(repo, store, settings, commit, always=False)
 
     def open(
         self,
@@ -85,9 +172,10 @@ class Engine:
         the newest view there is answers and ``behind`` is True. With *catch_up* False nothing is ever
         written. Raises NotEnabled, NoCommits, BadRevision, IndexUnusable.
         """
-        settings, problems = sync.settings_of(repo, environ=environ, flags=flags)
+        head = repo.head()
+        settings, problems, identity = self.settings(repo, head, environ, flags)
         store = sync.open_store(repo, settings)
-        commit = repo.resolve(revision) if revision else repo.head()
+        commit = repo.resolve(revision) if revision else head
         if commit is None:
             raise NoCommits
         behind = False
@@ -99,12 +187,12 @@ class Engine:
         if view is None:
             behind = True
             view, commit = self._newest(repo, store, commit)
-        memory = Memory(commit.oid, commit.author_time, settings, view, self.encoder(settings.model), repo.identity())
+        memory = Memory(commit.oid, commit.author_time, settings, view, self.encoder(settings.model), identity)
         return Opened(repo, memory, problems, behind)
 
     def _view(self, repo: Repo, store: stores.Store, name: str) -> View | None:
         """Return the view called *name* in the newest snapshot, None when it is not there."""
-        kept = self._open[repo.git_dir]
+        kept = self._kept(repo)
         try:
             status = store.manifest_path.stat()
         except OSError:
@@ -138,20 +226,23 @@ class Engine:
     def _catch_up(self, repo: Repo, store: stores.Store, settings: Settings, commit: Commit, *, always: bool) -> bool:
         """Index what *commit* lacks if that is little (or *always*); return whether it was done."""
         if not always:
-            wanted = sync.keyed(store, settings, sync.select(repo.files(commit.tree), settings))
-            snapshot = self._open[repo.git_dir].snapshot
+            if self._kept(repo).much == (commit.oid, self._kept(repo).stamp):
+                return False
+            wanted = sync.keyed(store, settings, select(repo.files(commit.tree), settings, repo.read))
+            snapshot = self._kept(repo).snapshot
             lacking = int(snapshot.missing(sync.keys_of(wanted)).sum()) if snapshot else len(wanted)
             if lacking > CATCH_UP_NOTES:
+                self._kept(repo).much = commit.oid, self._kept(repo).stamp
                 return False
         try:
             sync.refresh(repo, settings, commit=commit, encoder=self.encoder(settings.model), lock_timeout_s=0.05)
-        except IndexBusy:
+        except (IndexBusy, IndexUnwritable):
             return False
         return True
 
     def _newest(self, repo: Repo, store: stores.Store, wanted: Commit) -> tuple[View, Commit]:
         """Return the last view that was indexed and its commit; raises IndexUnusable when there is none."""
-        snapshot = self._open[repo.git_dir].snapshot
+        snapshot = self._kept(repo).snapshot
         if snapshot is None or not snapshot.last:
             raise IndexUnusable("it does not hold this commit yet")
         view = self._view(repo, store, snapshot.last["view"])
@@ -167,3 +258,31 @@ def is_enabled(repo: Repo) -> bool:
     except NotEnabled:
         return False
     return True
+
+
+def _mark(place: str) -> object:
+    """Return what the nearest ``.git`` above *place* is, None when there is none: a few calls of ``stat``."""
+    while True:
+        try:
+            status = os.stat(f"{place}/.git")  # noqa: PTH116 - called for every prompt; Path costs more than the call
+        except OSError:
+            above = os.path.dirname(place)  # noqa: PTH120
+            if above == place:
+                return None
+            place = above
+        else:
+            changes = 0 if S_ISDIR(status.st_mode) else status.st_mtime_ns
+            return place, status.st_dev, status.st_ino, changes
+
+
+def _stamps(files: Sequence[str]) -> tuple[Stamp, ...]:
+    """Return what changes when one of *files* does; a file that is not there is ()."""
+    found: list[Stamp] = []
+    for name in files:
+        try:
+            status = os.stat(name)  # noqa: PTH116
+        except OSError:
+            found.append(())
+        else:
+            found.append((status.st_mtime_ns, status.st_ino, status.st_size))
+    return tuple(found)

@@ -6,21 +6,27 @@ broke, and why nothing was said, stands in the log of the repository.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from time import perf_counter, time
 
-from recall_git import gitevents, recall, trace
+from recall_git import beside, gitevents, guard, recall, trace
 from recall_git.agents import dialects
 from recall_git.config import Settings
 from recall_git.engine import Engine, Opened
 from recall_git.errors import NoCommits, NoRepository, NotEnabled, RecallError
-from recall_git.search import Memory
+from recall_git.freshness import marked
 from recall_git.repo import Repo
-from recall_git.session import Session, first_call, sweep
+from recall_git.search import Memory
+from recall_git.session import Session, first_call, resume_of, sweep
 from recall_git.types import Digest
+
+ASKED_CHARS = 160
+"""How much of a prompt a resume line may quote."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,8 @@ class Answer:
     top: Path | None = None
     """Work tree (or Git directory) of the repository that was asked, None when none was."""
     settings: Settings | None = None
+    event: dialects.Event | None = None
+    state_dir: Path | None = None
 
 
 def answer(data: bytes, cwd: Path, environ: Mapping[str, str], engine: Engine, *, deadline: float = 0.0) -> Answer:
@@ -46,17 +54,24 @@ def answer(data: bytes, cwd: Path, environ: Mapping[str, str], engine: Engine, *
     if event is None:
         return Answer()
     run = _Run()
-    digest = guarded(lambda: _look(event, cwd, environ, engine, run))
+    digest = guarded(lambda: _look(event, cwd, environ, engine, run, deadline))
     if digest is None:
         return Answer()
-    if digest.text and deadline and perf_counter() > deadline:
-        digest = replace(digest, text="", placed=(), outcome="late", why="past the deadline")
     if run.repo is not None and run.repo.state_dir.is_dir():
         _log(run, event, digest, started)
     text = dialects.write(event, digest.text) if digest.text else ""
     top = run.repo.top or run.repo.git_dir if run.repo else None
     stale = digest.outcome == "failed" or bool(run.opened and run.opened.behind)
-    return Answer(text, digest, stale, top, run.opened.memory.settings if run.opened else None)
+    settings = run.opened.memory.settings if run.opened else None
+    return Answer(text, digest, stale, top, settings, event, run.repo.state_dir if run.repo else None)
+
+
+def lost(answer: Answer) -> None:
+    """Note in the log that an answer was not taken: whoever asked had gone."""
+    if answer.state_dir is not None and answer.event is not None:
+        name, session = answer.event.name, answer.event.session
+        late = trace.record(time=_now(), event=name, session=session, outcome="late", why="the client had gone")
+        trace.write(answer.state_dir, late)
 
 
 def git_event(
@@ -70,8 +85,9 @@ def git_event(
 
     digest = guarded(work)
     if digest is not None and digest.outcome == "failed":
-        repo = engine.repository(cwd)
-        trace.write(repo.state_dir, trace.record(time=_now(), event=name, outcome="failed", why=digest.why))
+        with suppress(RecallError):  # where Git refuses the repository there is no log either
+            repo = engine.repository(cwd)
+            trace.write(repo.state_dir, trace.record(time=_now(), event=name, outcome="failed", why=digest.why))
 
 
 def guarded(work: Callable[[], Digest]) -> Digest | None:
@@ -96,49 +112,82 @@ class _Run:
     opened: Opened | None = None
 
 
-def _look(event: dialects.Event, cwd: Path, environ: Mapping[str, str], engine: Engine, run: _Run) -> Digest:
+def _look(
+    event: dialects.Event, cwd: Path, environ: Mapping[str, str], engine: Engine, run: _Run, deadline: float
+) -> Digest:
     start = Path(event.cwd or cwd)
-    run.repo = engine.repository(start if start.is_dir() else cwd)
-    run.opened = engine.open(run.repo, environ=environ)
-    return _respond(event, run.opened, run.repo.state_dir)
+    start = start if os.path.isdir(start) else cwd  # noqa: PTH112 - Path.is_dir raises for a name that is too long
+    try:
+        run.repo = engine.repository(start)
+        run.opened = engine.open(run.repo, environ=environ)
+    except (NoRepository, NotEnabled):
+        run.repo = beside.elsewhere(engine, start, environ)
+        if run.repo is None:
+            raise
+        run.opened = engine.open(run.repo, environ=environ)
+    if deadline and perf_counter() > deadline:
+        return Digest(outcome="late", why="past the deadline before the search", commit=run.opened.memory.commit)
+    around = beside.beside(engine, run.opened, environ=environ, deadline=deadline)
+    return _respond(event, run.opened, around, _within(start, run.repo), deadline)
 
 
-def _respond(event: dialects.Event, opened: Opened, state: Path) -> Digest:
+def _within(start: Path, repo: Repo) -> str:
+    """Return the folder of *repo* that *start* is, '' at its top and elsewhere."""
+    inside = repo.top is not None and start.resolve().is_relative_to(repo.top)
+    return start.resolve().relative_to(repo.top).as_posix().removeprefix(".") if inside and repo.top else ""
+
+
+def _respond(event: dialects.Event, opened: Opened, around: recall.Beside, where: str, deadline: float) -> Digest:
     """Return the digest for one event and note in the session what was given."""
-    folder, now = state / "sessions", time()
+    folder, now = opened.repo.state_dir / "sessions", time()
     digest_of = trace.prompt_hash(event.prompt) if event.prompt else event.source
     once = "\x1f".join((event.session, event.kind, digest_of))
     if event.session and not first_call(folder, once, now=now):
         return Digest(outcome="skipped", why="answered-already")
     session = Session.load(folder, event.session)
     if event.kind == "start":
-        if event.source in ("resume", "fork"):
+        if event.source in ("resume", "fork"):  # the agent replays what it was given before
             return Digest(outcome="skipped", why=event.source)
+        resume = _resume(folder, event, now)
         session.forget(now=now)
-        made = recall.start_digest(opened.memory)
+        made = recall.start_digest(opened.memory, resume=resume, beside=around, caps=(event.cap_chars, event.cap_bytes))
         sweep(folder, now)
     elif event.kind == "prompt":
-        made = _for_prompt(opened.memory, event, session)
+        resume = _resume(folder, event, now) if event.opens else ""
+        made = _for_prompt(opened.memory, event, session, around, resume)
     else:
-        session.forget(now=now)
+        if event.kind == "compact":
+            session.forget(now=now)
+        session.end(now=now)
         made = Digest(outcome="skipped", why=event.kind)
+    if made.text and deadline and perf_counter() > deadline:
+        return replace(made, text="", placed=(), outcome="late", why="past the deadline")
     if event.session:
-        session.remember(made.placed, prompt_hash=digest_of if event.prompt else "", now=now)
+        asked = guard.line(guard.mask(event.prompt[:2000]), ASKED_CHARS) if made.outcome != "skipped" else ""
+        prompt_hash = digest_of if event.prompt else ""
+        session.remember(made.placed, prompt_hash=prompt_hash, asked=asked, where=where, now=now)
         session.save()
     return made
 
 
-def _for_prompt(memory: Memory, event: dialects.Event, session: Session) -> Digest:
-    every_turn = memory.settings.static == "turn"
+def _resume(folder: Path, event: dialects.Event, now: float) -> str:
+    """Return the line on where the last session stopped; who clears a context wants none."""
+    if event.source == "clear":
+        return ""
+    return resume_of(folder, event.session, now=now, own=event.source == "compact")
+
+
+def _for_prompt(memory: Memory, event: dialects.Event, session: Session, around: recall.Beside, resume: str) -> Digest:
     return recall.prompt_digest(
         memory,
         event.prompt,
-        given=frozenset() if every_turn else session.given,
+        given=session.given,
         source=event.source,
-        with_static=every_turn,
-        mark=lambda document, known: (
-            replace(document, mark="changed") if session.changed(document, known) else document
-        ),
+        with_static=memory.settings.static == "turn" or event.opens,
+        mark=lambda document, known: marked(document, "changed") if session.changed(document, known) else document,
+        beside=around,
+        resume=resume,
+        caps=(event.cap_chars, event.cap_bytes),
     )
 
 

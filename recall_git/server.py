@@ -1,54 +1,52 @@
 """The resident process: one for each user and installed copy, on a Unix socket in a private folder.
 
 Started by the first client, leaves after ``recall.idleMinutes`` without work. It holds a lock for its whole
-life, so there is one; a killed one leaves the lock free and a socket that the next one replaces.
+life, so there is one; a killed one leaves the lock free and a socket that the next one replaces. Only the
+standard library is imported before the lock is held: of fifty clients that come at once, forty-nine start
+a process that ends at once.
 """
 
 from __future__ import annotations
 
+import fcntl
+import gc
 import json
 import os
+import select
 import socket
 import struct
 import sys
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, perf_counter
+from typing import TYPE_CHECKING
 
-from recall_git import __version__, client, hook
-from recall_git.engine import Engine
-from recall_git.oneshot import index_behind
+from recall_git import __version__, talk
+
+if TYPE_CHECKING:
+    from recall_git.resident import Resident
 
 IDLE_MINUTES = 15
 MAX_REQUEST = 16 << 20
-RESTART = b"\0restart"
+FAST_S = 0.02
+"""A client sends all of its message at once; one that does not is read by a thread of its own."""
 
 
 class Server:
-    """Answers clients one after the other; Git's work runs behind the answers."""
+    """Accepts clients: prompts are answered one after the other, Git's hooks behind them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str) -> None:
         self.folder = folder
-        self.path = folder / client.socket_name()
-        self.engine = Engine()
-        self.lock = threading.Lock()
-        self.idle_s = IDLE_MINUTES * 60.0
-        self.used = monotonic()
-        self.busy = 0
-        self.stopping = threading.Event()
-        self.started = monotonic()
-        self.answered = 0
-        self._indexing: dict[Path, float] = {}
+        self.path = folder / name
+        self.started = self.used = monotonic()
+        self.answered = self.wanted = self.inode = 0
+        self.stopping = False
+        self.resident: Resident | None = None
 
     def run(self) -> int:
         """Serve until idle or told to stop. Returns at once when another process serves already."""
-        import fcntl
-
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = self.folder.lstat()
-        if status.st_uid != os.getuid() or status.st_mode & 0o077 or self.folder.is_symlink():
+        if not talk.is_private(str(self.folder)):
             return 4
         with (self.folder / f"{self.path.name}.lock").open("a") as held:
             try:
@@ -60,104 +58,167 @@ class Server:
                 listening.bind(str(self.path))
                 self.path.chmod(0o600)
                 listening.listen(128)
-                listening.settimeout(1)
-                self.engine.encoder()
-                self._accept(listening)
-            self.path.unlink(missing_ok=True)
+                with suppress(OSError):
+                    os.truncate(self.folder / "server.log", 0)
+                self.inode = self.path.stat().st_ino
+                self._serve(listening)
+                self._unlink()
         return 0
 
-    def _accept(self, listening: socket.socket) -> None:
-        while not self.stopping.is_set():
-            try:
-                talk, _ = listening.accept()
-            except TimeoutError:
-                if not self.busy and monotonic() - self.used > self.idle_s:
-                    return
-                if not self.path.exists():  # the folder was cleaned: nobody can reach us any more
-                    return
-                continue
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(talk,), daemon=True).start()
-
-    def _serve(self, talk: socket.socket) -> None:
-        self.busy += 1
-        try:
-            with talk:
-                talk.settimeout(10)
-                if _is_own(talk):
-                    self._answer(talk, _receive(talk))
-        except OSError:
-            pass  # the client has gone: it had a deadline
-        finally:
-            self.busy -= 1
-            self.used = monotonic()
-
-    def _answer(self, talk: socket.socket, message: bytes) -> None:
-        arrived = perf_counter()
-        version, kind, deadline_ms, cwd, count, rest = message.split(b"\0", 5)
-        if version.decode() != __version__:
-            self.stopping.set()
+    def _unlink(self) -> None:
+        """Take our socket away; in a folder that was cleaned meanwhile there may be another process's."""
+        if self._is_reachable():
             self.path.unlink(missing_ok=True)
-            talk.sendall(RESTART)
+
+    def _is_reachable(self) -> bool:
+        try:
+            return self.path.stat().st_ino == self.inode
+        except OSError:
+            return False
+
+    def _serve(self, listening: socket.socket) -> None:
+        from recall_git.resident import Resident
+
+        self.resident = resident = Resident(self.folder)
+        resident.warm_up()
+        # Garbage is collected when nobody waits, and what is loaded by now is never looked through again.
+        gc.disable()
+        gc.collect()
+        gc.freeze()
+        sys.setswitchinterval(0.0005)  # how long a prompt may wait for a thread that indexes
+        self.used = monotonic()
+        listening.settimeout(1)
+        since = 0
+        while not self.stopping:
+            try:
+                client, _ = listening.accept()
+            except TimeoutError:
+                if since != self.answered:
+                    since = self.answered
+                    gc.collect()
+                if self._is_over():
+                    break
+                continue
+            self._take(client)
+            if self.answered - since > 500:
+                since = self.answered
+                gc.collect()
+        resident.close()
+
+    def _is_over(self) -> bool:
+        """Whether nobody needs us any more, or nobody can reach us: the folder was cleaned."""
+        assert self.resident is not None
+        is_idle = not self.resident.busy and monotonic() - self.used > 60 * self.resident.idle_minutes
+        return is_idle or not self._is_reachable()
+
+    def _take(self, client: socket.socket) -> None:
+        """Answer one client. Whatever goes wrong with it concerns nobody else."""
+        from threading import Thread
+
+        if not _is_own(client):
+            client.close()
             return
-        words = kind.decode("utf-8", "surrogateescape").split("\x1f")
-        fields = rest.split(b"\0", 2 * int(count))
-        data = fields.pop()
-        texts = [os.fsdecode(field) for field in fields]
-        environ = dict(zip(texts[::2], texts[1::2], strict=True))
-        place = Path(os.fsdecode(cwd))
-        if words[0] == "hook":
-            with self.lock:
-                answer = hook.answer(data, place, environ, self.engine, deadline=arrived + int(deadline_ms) / 1000)
-            talk.sendall(answer.stdout.encode("utf-8"))
-            talk.close()
-            self.answered += 1
-            self._after(answer)
-        elif words[0] == "git":
-            self._git(talk, words[1], words[2:], place, environ)
-        elif words[0] == "status":
-            talk.sendall(json.dumps(self.status()).encode("ascii"))
-        elif words[0] == "stop":
-            self.stopping.set()
-            talk.sendall(b"stopping")
+        parts: list[bytes] = []
+        client.settimeout(FAST_S)
+        try:
+            _receive(client, parts)
+        except TimeoutError:
+            Thread(target=self._take_slowly, args=(client, parts), daemon=True).start()
+        except OSError:
+            client.close()
+        else:
+            self._answer(client, b"".join(parts))
 
-    def _after(self, answer: hook.Answer) -> None:
-        """Bring an index up to date that was found behind; once a minute for each repository."""
-        if answer.settings is not None:
-            self.idle_s = answer.settings.idle_minutes * 60.0
-            if not answer.settings.server:
-                (self.folder / "no-server").touch()
-                self.stopping.set()
-        if answer.stale and answer.top:
-            self._index_behind(answer.top)
+    def _take_slowly(self, client: socket.socket, parts: list[bytes]) -> None:
+        client.settimeout(10)
+        try:
+            _receive(client, parts)
+        except OSError:
+            client.close()
+        else:
+            self._answer(client, b"".join(parts))
 
-    def _git(self, talk: socket.socket, name: str, args: list[str], place: Path, environ: dict[str, str]) -> None:
-        def release() -> None:
-            with suppress(OSError):
-                talk.sendall(b"")
-                talk.shutdown(socket.SHUT_RDWR)
+    def _answer(self, client: socket.socket, message: bytes) -> None:
+        arrived = perf_counter()
+        client.settimeout(5)
+        self.used = monotonic()
+        request = Request.parse(message)
+        with client, suppress(OSError):  # OSError: the client has gone, it had a deadline
+            if request is None:
+                return
+            if request.version != __version__:
+                self.stopping = True
+                self._unlink()
+                client.sendall(talk.RESTART)
+            elif request.words[0] == "hook":
+                self._hook(client, request, arrived)
+            elif request.words[0] == "git" and len(request.words) > 1:
+                assert self.resident is not None
+                self.resident.git_event(request.words[1:], request.cwd, request.environ, client.dup())
+            elif request.words[0] == "status":
+                client.sendall(json.dumps(self.status()).encode("ascii"))
+            elif request.words[0] == "stop":
+                self.stopping = True
+                self._unlink()
+                client.sendall(b"stopping")
 
-        with self.lock:
-            hook.git_event(name, args, place, environ, self.engine, release=release, behind=self._index_behind)
-
-    def _index_behind(self, top: Path) -> None:
-        """Have a process of its own index *top*, once a minute at most."""
-        if monotonic() - self._indexing.get(top, -60) >= 60:
-            self._indexing[top] = monotonic()
-            index_behind(top)
+    def _hook(self, client: socket.socket, request: Request, arrived: float) -> None:
+        assert self.resident is not None
+        gone = _has_gone(client)
+        deadline = arrived if gone else arrived + request.deadline_ms / 1000
+        answer = self.resident.answer(request.data, request.cwd, request.environ, deadline)
+        try:
+            client.sendall(answer.stdout.encode("utf-8"))
+            client.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            if answer.stdout and not gone:
+                self.resident.lost(answer)
+        self.answered += 1
+        if answer.settings is not None and not answer.settings.server:
+            # The next prompt from there starts a process of its own; if all do, we are not needed.
+            Path(talk.off_mark(str(self.folder), str(request.cwd))).touch()
+            self.stopping = self.wanted == 0
+        else:
+            self.wanted += 1
+        self.resident.after(answer)
+        self.used = monotonic()
 
     def status(self) -> dict[str, object]:
         """Return what ``git recall server status`` shows."""
+        assert self.resident is not None
         return {
             "pid": os.getpid(),
             "version": __version__,
             "socket": str(self.path),
             "uptime_s": round(monotonic() - self.started),
-            "idle_s": round(monotonic() - self.used),
+            "idle_minutes": self.resident.idle_minutes,
             "answered": self.answered,
+            "repositories": self.resident.repositories,
             "resident_mb": resident_mb(),
         }
+
+
+class Request:
+    """One message of a client; see ``talk``."""
+
+    def __init__(self, fields: Sequence[str], pairs: Sequence[str], data: bytes) -> None:
+        self.version, kind, deadline_ms, cwd = fields
+        self.words = kind.split("\x1f")
+        self.deadline_ms = int(deadline_ms)
+        self.cwd = Path(cwd)
+        self.environ = dict(zip(pairs[::2], pairs[1::2], strict=True))
+        self.data = data
+
+    @classmethod
+    def parse(cls, message: bytes) -> Request | None:
+        """Return the request in *message*, None when it is not whole (its client died while it sent)."""
+        *head, rest = message.split(b"\0", 5)
+        try:
+            count = 2 * int(head[4])
+            *pairs, data = rest.split(b"\0", count)
+            return cls(list(map(os.fsdecode, head[:4])), list(map(os.fsdecode, pairs)), data)
+        except (IndexError, ValueError):
+            return None
 
 
 def resident_mb() -> float:
@@ -169,27 +230,39 @@ def resident_mb() -> float:
     return round(pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20), 1)
 
 
-def _is_own(talk: socket.socket) -> bool:
+def _is_own(client: socket.socket) -> bool:
     """Whether the other side is the same user (where the system tells)."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
-    _, uid, _ = struct.unpack("3i", talk.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
-    return bool(uid == os.getuid())
+    try:
+        found = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    except OSError:
+        return False
+    return bool(struct.unpack("3i", found)[1] == os.getuid())
 
 
-def _receive(talk: socket.socket) -> bytes:
-    parts, size = [], 0
-    while part := talk.recv(1 << 16):
+def _has_gone(client: socket.socket) -> bool:
+    """Whether the client has closed its side, since its deadline is over."""
+    poll = select.poll()
+    poll.register(client, 0)
+    return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
+
+
+def _receive(client: socket.socket, parts: list[bytes]) -> None:
+    """Append what the client sends to *parts*, until it has sent all; raises OSError when that is too much."""
+    size = sum(map(len, parts))
+    while part := client.recv(1 << 16):
         parts.append(part)
         size += len(part)
         if size > MAX_REQUEST:
-            return b""
-    return b"".join(parts)
+            raise OSError("too long")
 
 
 def main(args: Sequence[str]) -> int:
-    """Serve in the folder ``args[0]``."""
-    return Server(Path(args[0])).run()
+    """Serve in the folder ``args[0]`` on the socket called ``args[1]``."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one small product after the other: threads only wait
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    return Server(Path(args[0]), args[1]).run()
 
 
 if __name__ == "__main__":

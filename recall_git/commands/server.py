@@ -9,7 +9,7 @@ import sys
 from argparse import ArgumentParser
 from pathlib import Path
 
-from recall_git import client
+from recall_git import talk
 from recall_git.errors import EXIT_NOTHING, EXIT_OK, UsageError
 
 
@@ -21,33 +21,36 @@ def run(argv: list[str]) -> int:
     args = parser.parse_args(argv)
     if not hasattr(socket, "AF_UNIX"):
         raise UsageError("there is no resident process on this system; each hook answers by itself")
-    folder = Path(client.runtime_folder(dict(os.environ)))
+    folder = talk.runtime_folder(dict(os.environ))
+    if not folder:
+        raise UsageError("there is no private folder for a socket; set XDG_RUNTIME_DIR to one that is yours alone")
+    name = talk.socket_name(str(Path(talk.__file__).resolve()))  # as the launcher calls it
     if args.what == "run":
-        from recall_git.server import Server
+        from recall_git import server
 
-        return Server(folder).run()
-    answer = ask(folder, args.what)
+        return server.main((folder, name))
+    answer = ask(Path(folder) / name, args.what)
     if answer is None:
         print("no resident process is running", file=sys.stderr)
         return EXIT_NOTHING
     if args.what == "status" and not args.json:
-        for name, value in json.loads(answer).items():
-            print(f"{name:<12} {value}")
+        for key, value in json.loads(answer).items():
+            print(f"{key:<12} {value}")
     else:
         print(answer.decode())
     return EXIT_OK
 
 
-def ask(folder: Path, what: str) -> bytes | None:
-    """Send one word to the resident process; return its answer, None when there is none running."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as talk:
-        talk.settimeout(5)
+def ask(path: Path, what: str) -> bytes | None:
+    """Send one word to the resident process on the socket *path*; return its answer, None when there is none."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(5)
         try:
-            talk.connect(str(folder / client.socket_name()))
-            talk.sendall("\0".join((client.VERSION, what, "5000", "/", "0", "")).encode())
-            talk.shutdown(socket.SHUT_WR)
+            client.connect(str(path))
+            client.sendall("\0".join((talk.VERSION, what, "5000", "/", "0", "")).encode())
+            client.shutdown(socket.SHUT_WR)
             parts = []
-            while part := talk.recv(65536):
+            while part := client.recv(65536):
                 parts.append(part)
         except OSError:
             return None

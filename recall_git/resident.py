@@ -1,0 +1,141 @@
+"""What the resident process does: answers agents' events, and does behind them what Git's hooks ask for.
+
+Two engines, so that a prompt never waits for a writer: one answers, the other one indexes, in one thread. What a
+prompt needs indexed first, it lets the other one do, and waits for it a little.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import socket
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+
+from recall_git import analysis, gate, hook
+from recall_git.config import Settings
+from recall_git.engine import Engine
+from recall_git.errors import RecallError
+from recall_git.index import store as stores
+from recall_git.oneshot import index_behind
+from recall_git.repo import Commit, Repo
+
+WAIT_S = 0.1
+"""How long a prompt waits for a small commit to be indexed; past it the newest view there is answers."""
+AGAIN_S = 60.0
+"""A repository is not indexed by a process of its own again within this."""
+IDLE_MINUTES = 15
+
+
+class Resident:
+    """The state of the resident process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.idle_minutes = IDLE_MINUTES
+        self._worker = ThreadPoolExecutor(1, "index")
+        self._writer = Engine()
+        self._reader = _Reader(self._worker, self._writer)
+        self._answering = Lock()
+        self._pending = 0
+        self._indexed: dict[Path, float] = {}
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being done behind the answers."""
+        return self._pending > 0
+
+    @property
+    def repositories(self) -> int:
+        """How many repositories are open."""
+        return self._reader.count
+
+    def warm_up(self) -> None:
+        """Load what every prompt needs: the model, the gate's tables, the stemmer."""
+        encoder = self._reader.encoder()
+        self._writer.share(encoder)
+        for text in ("Where do we keep the warm engines?", "検索エンジンはどこですか", "我们把笔记放在哪里"):
+            encoder.encode([gate.judge(text).query or text])
+            analysis.query_terms(text)
+        _give_memory_back()
+
+    def answer(self, data: bytes, cwd: Path, environ: Mapping[str, str], deadline: float) -> hook.Answer:
+        """Answer one agent event; see ``hook.answer``."""
+        with self._answering:
+            return hook.answer(data, cwd, environ, self._reader, deadline=deadline)
+
+    def lost(self, answer: hook.Answer) -> None:
+        """Note in the log that an answer did not reach its client."""
+        hook.lost(answer)
+
+    def after(self, answer: hook.Answer) -> None:
+        """Do what is better done when the answer is out: bring an index up to date that was found behind."""
+        if answer.settings is not None:
+            self.idle_minutes = answer.settings.idle_minutes
+        if answer.stale and answer.top:
+            self.index_behind(answer.top)
+
+    def git_event(self, words: Sequence[str], cwd: Path, environ: Mapping[str, str], client: socket.socket) -> None:
+        """Do what a Git hook asks for, in the order of arrival; *client* is let go as soon as Git may go on."""
+
+        def release() -> None:
+            with suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
+            client.close()
+
+        def work() -> None:
+            try:
+                name, *args = words
+                hook.git_event(name, args, cwd, environ, self._writer, release=release, behind=self.index_behind)
+            finally:
+                release()
+                self._pending -= 1
+
+        self._pending += 1
+        if words[0] != "pre-commit" or Path(environ.get("GIT_INDEX_FILE", "index")).name == "index":
+            release()  # a temporary index (git commit PATH, -a) is gone when Git goes on, Git's own is not
+        self._worker.submit(work)
+
+    def index_behind(self, top: Path) -> None:
+        """Have a process of its own index *top*, once a minute at most."""
+        if monotonic() - self._indexed.get(top, -AGAIN_S) >= AGAIN_S:
+            self._indexed[top] = monotonic()
+            index_behind(top)
+
+    def close(self) -> None:
+        """Finish what was begun."""
+        self._worker.shutdown(wait=True)
+
+
+class _Reader(Engine):
+    """Answers prompts; what must be indexed first is done by the *writer*."""
+
+    def __init__(self, worker: ThreadPoolExecutor, writer: Engine) -> None:
+        super().__init__()
+        self._worker, self._writer = worker, writer
+        self._coming: dict[tuple[Path, str], Future[bool]] = {}
+
+    def _catch_up(self, repo: Repo, store: stores.Store, settings: Settings, commit: Commit, *, always: bool) -> bool:
+        if always:
+            return super()._catch_up(repo, store, settings, commit, always=True)
+        key = repo.git_dir, commit.oid
+        coming = self._coming.get(key)
+        if coming is None or coming.done():
+            coming = self._coming[key] = self._worker.submit(self._writer.bring_up, repo.git_dir, settings, commit.oid)
+        try:
+            return coming.result(WAIT_S)
+        except (FutureTimeout, RecallError):
+            return False
+        finally:
+            if coming.done():
+                self._coming.pop(key, None)
+
+
+def _give_memory_back() -> None:
+    """Give the system what loading has freed (50 MB with the bundled model); the GNU C library keeps it otherwise."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)

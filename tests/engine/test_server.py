@@ -1,0 +1,178 @@
+"""The resident process: one, found by everybody, and whatever happens to it, the next prompt works."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import GitRepo
+
+from recall_git import sync, talk
+from recall_git.repo import Repo
+
+from .conftest import Hooks, alive, enable, text_of, wait_for, word
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no Unix sockets")
+
+QUINCE = "How do I store quince jelly in the pantry?"
+
+
+def test_clients_that_come_at_once_start_one_process_and_get_equal_answers(hooks: Hooks) -> None:
+    answers = [text_of(process) for process in [hooks.start(QUINCE) for _ in range(8)]]
+    assert "jam.md:1" in answers[0]
+    assert len(set(answers)) == 1
+    status = hooks.status()
+    assert status["answered"] == 8
+    assert hooks.ask(QUINCE, RECALL_SERVER="false") == answers[0]
+    assert hooks.status()["pid"] == status["pid"]
+    assert (hooks.folder / "server.log").read_text() == ""
+    assert hooks.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_next_prompt_works_after_kill_wiped_folder_and_stop(hooks: Hooks) -> None:
+    right = hooks.ask(QUINCE)
+    first = hooks.status()["pid"]
+    os.kill(first, signal.SIGKILL)
+    wait_for(lambda: not alive(first))
+    assert hooks.path.exists()  # a stale socket
+    assert hooks.ask(QUINCE) == right
+    second = hooks.status()["pid"]
+    assert second != first
+    shutil.rmtree(hooks.folder)
+    assert hooks.ask(QUINCE) == right
+    wait_for(lambda: not alive(second))  # nobody could reach it any more
+    hooks.stop()
+    assert hooks.ask(QUINCE) == right
+
+
+def test_odd_clients_disturb_nobody(hooks: Hooks) -> None:
+    right = hooks.ask(QUINCE)
+    for message in (
+        b"",
+        b"\0" * 9,
+        b"x",
+        word("hook"),
+        word("git"),
+        b"\0".join([b"1"] * 4) + b"\0-1\0\0",
+        os.urandom(99),
+    ):
+        if message[:5] == talk.VERSION.encode() or message.count(b"\0") < 5:
+            hooks.say(message)
+    hooks.say(word("hook")[:-9], whole=False)
+    assert hooks.ask(QUINCE) == right
+
+
+def test_process_of_another_version_makes_room(hooks: Hooks) -> None:
+    hooks.ask(QUINCE)
+    pid = hooks.status()["pid"]
+    assert hooks.say(word("hook", version="0.0.0")) == talk.RESTART
+    wait_for(lambda: not alive(pid))
+    assert "jam.md" in hooks.ask(QUINCE)
+
+
+def test_server_false_in_a_repository_is_answered_by_a_process_of_its_own(hooks: Hooks) -> None:
+    right = hooks.ask(QUINCE)
+    hooks.repo.git("config", "recall.server", "false")
+    assert hooks.ask(QUINCE) == right  # answered once more, for it had to be asked to be known
+    mark = Path(talk.off_mark(str(hooks.folder), str(hooks.repo.path)))
+    wait_for(mark.exists)
+    hooks.stop()
+    assert hooks.ask(QUINCE) == right
+    assert not hooks.path.exists()  # it was not started
+    hooks.repo.git("config", "recall.server", "true")
+    assert hooks.ask(QUINCE) == right
+    assert not mark.exists()
+    assert hooks.ask(QUINCE) == right, hooks.log()[-1]
+    assert hooks.status()["answered"] == 1
+
+
+def test_changes_are_noticed_without_any_hook(hooks: Hooks) -> None:
+    assert "jam.md" in hooks.ask(QUINCE)
+    pid = hooks.status()["pid"]
+    hooks.repo.commit({"fig.md": "# Fig chutney\n\nFig chutney wants cardamom and slow heat.\n"})
+    wait_for(lambda: "fig.md" in hooks.ask("What does the fig chutney want, cardamom or heat?"))
+    hooks.repo.git("config", "recall.gate", "strict")
+    hooks.repo.git("config", "recall.entries", "0")
+    assert hooks.ask(QUINCE) == ""
+    hooks.repo.git("config", "--unset", "recall.entries")
+    extra = hooks.repo.path / ".git" / "more"
+    hooks.repo.git("config", "include.path", "more")
+    assert "jam.md" in hooks.ask(QUINCE)
+    extra.write_text("[recall]\n\tentries = 0\n")
+    assert hooks.ask(QUINCE) == ""
+    extra.unlink()
+    shutil.rmtree(hooks.repo.path / ".recall" / "index")
+    enable(hooks.repo)
+    assert "jam.md" in hooks.ask(QUINCE)
+    (hooks.repo.path / ".git" / "recall" / "nonce").unlink()
+    assert hooks.ask(QUINCE) == ""  # no longer opted in
+    assert hooks.status()["pid"] == pid
+
+
+def test_late_answer_is_dropped_and_logged(hooks: Hooks) -> None:
+    hooks.ask(QUINCE)
+    before = len(hooks.log())
+    message = "\0".join((talk.VERSION, "hook", "0", str(hooks.repo.path), "0")).encode() + b"\0"
+    answer = hooks.say(
+        message + b'{"hook_event_name": "UserPromptSubmit", "session_id": "late", "prompt": "quince jelly"}'
+    )
+    assert answer == b""
+    assert [row["outcome"] for row in hooks.log()[before:]] == ["late"]
+
+
+def test_fifty_clients_while_commits_go_on(hooks: Hooks) -> None:
+    right = hooks.ask(QUINCE)
+    running = []
+    for number in range(50):
+        running.append(hooks.start(QUINCE, timeout_ms="3000"))
+        if number % 10 == 0:
+            hooks.repo.commit(
+                {f"more{number}.md": f"# Marrow {number}\n\nThe marrow of batch {number} went to the soup.\n"}
+            )
+    for text in map(text_of, running):
+        assert not text or "jam.md:1" in text
+    wait_for(lambda: "more40.md" in hooks.ask("Which soup had the marrow of batch 40?"))
+    assert {row["outcome"] for row in hooks.log()} <= {"injected", "silent", "late", "skipped"}
+    assert (hooks.folder / "server.log").read_text() == ""
+    found = Repo.discover(hooks.repo.path)
+    settings = sync.settings_of(found)[0]
+    result = sync.refresh(found, settings)
+    assert (result.notes, result.documents_added) == (8, 0)
+    assert "jam.md:1" in right
+
+
+def test_git_hooks_go_through_the_client(hooks: Hooks, notes: GitRepo) -> None:
+    hooks.ask(QUINCE)
+    notes.write({"plum.md": "# Plum\n\nThe plum tree was pruned hard.\n"})
+    notes.git("add", "plum.md")
+    client = Path(talk.__file__).with_name("client.py")
+    command = f'#!/bin/sh\n"{sys.executable}" -I -S "{client}" git "$(basename "$0")" "$@"\n'
+    for name in ("pre-commit", "post-commit"):
+        path = notes.path / ".git" / "hooks" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(command)
+        path.chmod(0o755)
+    notes.git("commit", "-q", "-m", "plum")
+    found = Repo.discover(notes.path)
+    store = sync.open_store(found, sync.settings_of(found)[0])
+    wait_for(lambda: store.open().last["commit"] == notes.head())
+    wait_for(lambda: "plum" in notes.git("log", "-1", "--format=%s"))
+    assert sync.refresh(found, sync.settings_of(found)[0]).documents_added == 0
+
+
+@pytest.mark.parametrize("kind", ["absent", "link", "open", "file"])
+def test_only_a_private_folder_of_ours_is_used(tmp_path: Path, kind: str) -> None:
+    where = tmp_path / "recall-git"
+    if kind == "link":
+        (tmp_path / "real").mkdir(mode=0o700)
+        where.symlink_to(tmp_path / "real")
+    elif kind == "open":
+        where.mkdir()
+        where.chmod(0o755)
+    elif kind == "file":
+        where.touch(0o700)
+    assert not talk.is_private(str(where))
