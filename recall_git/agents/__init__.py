@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from recall_git.agents.hookfile import Change, Found
+    from recall_git.agents.base import Agent
 
-AGENTS = {"claude-code": "claude_code"}
-"""Name → module of this package."""
-
-
-class Agent(Protocol):
-    """What the module of an agent offers."""
-
-    TITLE: str
-    SCOPES: tuple[str, ...]
-
-    def settings_path(self, scope: str, top: Path | None = None) -> Path:
-        """Return the settings file of *scope*."""
-
-    def install(self, scope: str, top: Path | None = None, *, dry_run: bool = False) -> list[Change]:
-        """Connect; return what changed."""
-
-    def uninstall(self, scope: str, top: Path | None = None, *, dry_run: bool = False) -> list[Change]:
-        """Disconnect; return what changed."""
-
-    def inspect(self, scope: str, top: Path | None = None) -> list[Found]:
-        """Return our hooks that are there."""
-
-    def notes(self) -> tuple[str, ...]:
-        """Return what a person should know after installing."""
+AGENTS = (
+    "claude-code", "codex", "gemini", "qwen", "factory", "kiro", "hermes", "cursor", "copilot", "vscode",
+    "pi", "openclaw", "opencode", "amp", "cline", "goose", "windsurf", "zed",
+)  # fmt: skip
+"""Each has a module of this package, with ``_`` for ``-``, that holds one ``AGENT``."""
 
 
 def load(name: str) -> Agent:
@@ -41,4 +21,5 @@ def load(name: str) -> Agent:
 
     if name not in AGENTS:
         raise UsageError(f"unknown agent '{name}'; known: {', '.join(AGENTS)}")
-    return cast(Agent, import_module(f"recall_git.agents.{AGENTS[name]}"))
+    agent: Agent = import_module(f"recall_git.agents.{name.replace('-', '_')}").AGENT
+    return agent

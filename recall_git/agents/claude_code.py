@@ -1,67 +1,76 @@
-"""Claude Code: hooks in settings.json, for the user or for one project.
-
-The user's file names the launcher by its path. A project's file is committed and must work, or say
-nothing, on every machine: its command looks for the launcher in the data folder of whoever runs it, then
-for ``recall-git-hook`` on PATH, and ends with 0 whatever happens (status 2 would erase the prompt).
-"""
+"""Claude Code: hooks in settings.json, for the user or for one project."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
-from recall_git import launcher
-from recall_git.agents import hookfile
-from recall_git.agents.hookfile import Change, Entry, Found
-
-TITLE = "Claude Code"
-SCOPES = ("user", "project")
-PROJECT_COMMAND = (
-    """sh -c 'h=${XDG_DATA_HOME:-$HOME/.local/share}/recall-git/recall-git-hook; [ -x "$h" ] || """
-    """h=$(command -v recall-git-hook) || exit 0; "$h" 2>/dev/null || exit 0'"""
-)
-"""Through ``sh -c`` because the host may use the user's shell, and fish or PowerShell read another language."""
+from recall_git.agents.base import Agent, Gate, hook_command, place
+from recall_git.agents.files import Target
 
 
-def settings_path(scope: str, top: Path | None = None, environ: Mapping[str, str] | None = None) -> Path:
-    """Return the settings file of *scope*; *top* is the project's folder (needed for ``project``)."""
-    if scope == "project":
-        assert top is not None
-        return top / ".claude" / "settings.json"
-    environ = os.environ if environ is None else environ
-    named = environ.get("CLAUDE_CONFIG_DIR")
-    return (Path(named) if named else Path.home() / ".claude") / "settings.json"
+class ClaudeCode(Agent):
+    """UserPromptSubmit and SessionStart; the answer lands beside the prompt and is stored with it."""
+
+    name, title = "claude-code", "Claude Code"
+    folders, programs = (".claude",), ("claude",)
+    cap_chars = 10_000
+
+    def targets(self, scope: str, top: Path | None) -> tuple[Target, ...]:
+        """Settings and skill; a start is asked for only where nothing of ours is in the context."""
+        from recall_git.agents import files
+        from recall_git.agents.jsonfile import JsonFile, hook
+
+        home, command = self.home(scope, top), hook_command(scope)
+        items = (
+            hook("UserPromptSubmit", command, 5),
+            hook("SessionStart", command, 10, "startup|clear|compact"),
+        )
+        return JsonFile(home / "settings.json", items), files.skill(home / "skills", self.name)
+
+    def home(self, scope: str, top: Path | None) -> Path:
+        """Return the folder of its settings."""
+        return place(scope, top, os.environ.get("CLAUDE_CONFIG_DIR") or ".claude", ".claude")
+
+    def present(self) -> bool:
+        """Its folder may lie elsewhere."""
+        return super().present() or bool(os.environ.get("CLAUDE_CONFIG_DIR"))
+
+    def plugin(self) -> str:
+        """``enabledPlugins`` of the user's settings."""
+        from recall_git.agents import jsontext
+
+        try:
+            found = jsontext.parse((self.home("user", None) / "settings.json").read_text("utf-8-sig")).plain()
+        except (OSError, ValueError):
+            return ""
+        plugins = found.get("enabledPlugins") if isinstance(found, dict) else None
+        enabled = plugins.items() if isinstance(plugins, dict) else ()
+        return next((name for name, on in enabled if on is True and name.startswith("git-recall@")), "")
+
+    def notes(self, scope: str) -> tuple[str, ...]:
+        """Trust."""
+        return ("Claude Code runs hooks of settings files only in folders that you trust: it asks once per folder.",)
+
+    def gate(self, scope: str, top: Path | None) -> Gate | None:
+        """Workspace trust: asked once per folder, kept in .claude.json."""
+        import json
+
+        base = os.environ.get("CLAUDE_CONFIG_DIR")
+        path = (Path(base) if base else Path.home()) / ".claude.json"
+        try:
+            projects = json.loads(path.read_text("utf-8-sig")).get("projects", {})
+        except (OSError, ValueError, AttributeError):
+            projects = {}
+        known = (
+            [projects.get(str(folder)) for folder in (top, *top.parents)] if top and isinstance(projects, dict) else []
+        )
+        if any(isinstance(entry, dict) and entry.get("hasTrustDialogAccepted") for entry in known):
+            return Gate(True, "this folder is trusted")
+        do = "start 'claude' here once and accept its question"
+        return Gate(
+            False if path.exists() and top else None, "Claude Code runs hooks only in folders that you trust", do
+        )
 
 
-def entries(command: str) -> tuple[Entry, ...]:
-    """Return the hooks that we want: each prompt, and the starts at which nothing of ours is in the context."""
-    return (
-        Entry("UserPromptSubmit", command, timeout=5),
-        Entry("SessionStart", command, timeout=10, matcher="startup|clear|compact"),
-    )
-
-
-def install(scope: str, top: Path | None = None, *, dry_run: bool = False) -> list[Change]:
-    """Write our hooks into the settings of *scope*; return what changed. Idempotent; raises Refused."""
-    command = PROJECT_COMMAND
-    if scope == "user":
-        command = launcher.quote(launcher.folder() / launcher.NAME)
-    if not dry_run:
-        launcher.ensure()
-    return [hookfile.install(settings_path(scope, top), entries(command), dry_run=dry_run)]
-
-
-def uninstall(scope: str, top: Path | None = None, *, dry_run: bool = False) -> list[Change]:
-    """Take our hooks out of the settings of *scope*; return what changed. Raises Refused."""
-    return [hookfile.uninstall(settings_path(scope, top), dry_run=dry_run)]
-
-
-def inspect(scope: str, top: Path | None = None) -> list[Found]:
-    """Return our hooks in the settings of *scope*; raises Refused when the file is not JSON."""
-    return hookfile.inspect(settings_path(scope, top))
-
-
-def notes() -> tuple[str, ...]:
-    """Return what a person should know after installing."""
-    return ("Claude Code runs hooks of settings files only in folders that you trust: it asks once per folder.",)
+AGENT = ClaudeCode()

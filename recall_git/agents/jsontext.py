@@ -1,7 +1,7 @@
 """Change one place in a JSON file and no other byte: comments, order, indentation and line ends stay.
 
 Reads JSON as people keep it in settings: comments and trailing commas are accepted and kept. Pure text
-work, the standard library only.
+work: no file is touched here.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from recall_git.agents.files import BadFile
+
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _SCALAR = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?\d[\d.eE+-]*|true|false|null')
 DEPTH_MAX = 200
 
 
-class BadJson(ValueError):
+class BadJson(BadFile):
     """The text is not JSON; ``str(error)`` says where."""
 
     def __init__(self, text: str, at: int, what: str) -> None:
@@ -208,6 +210,7 @@ def remove(text: str, parent: Node, number: int) -> str:
     return kept
 
 
-def replace(text: str, node: Node, value: Any) -> str:
-    """Return *text* with the scalar *node* replaced by *value*."""
-    return text[: node.start] + json.dumps(value, ensure_ascii=False) + text[node.end :]
+def replace(text: str, node: Node, value: Any, style: Style | None = None) -> str:
+    """Return *text* with *node* replaced by *value*; one that is no scalar is laid out in *style*."""
+    new = render(value, style or Style("", "\n"), _line_indent(text, node.start))
+    return text[: node.start] + new + text[node.end :]

@@ -11,17 +11,21 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recall_git import agents, githooks, launcher
 from recall_git.config import Settings
 from recall_git.errors import EXIT_NOTHING, EXIT_OK, IndexUnusable, NoRepository, NotEnabled, RecallError
 from recall_git.receipt import Refused
 from recall_git.repo import Repo
+
+if TYPE_CHECKING:
+    from recall_git.agents.base import Agent
+    from recall_git.agents.files import Found
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 GIT_MIN = (2, 25)
@@ -85,7 +89,7 @@ def examine(start: Path) -> Iterator[Check]:
         return
     yield from _check_repository(repo, git)
     yield from check_agents(repo.top)
-    yield _check_run(repo.top or repo.git_dir)
+    yield from _check_runs(repo.top or repo.git_dir, repo.top)
 
 
 def _check_repository(repo: Repo, git: tuple[int, int]) -> Iterator[Check]:
@@ -257,13 +261,14 @@ def _check_framework(repo: Repo) -> Iterator[Check]:
 def check_notes(repo: Repo, settings: Settings) -> Iterator[Check]:
     """Yield a warning for notes of HEAD whose front matter cannot be used, and for those that are too large."""
     from recall_git import notes
-    from recall_git.sync import MAX_NOTE_BYTES, select
+    from recall_git.select import select
+    from recall_git.sync import MAX_NOTE_BYTES
 
     head = repo.head()
     if head is None:
         return
     broken, large, count = [], [], 0
-    for entry in select(repo.files(head.tree), settings):
+    for entry in select(repo.files(head.tree), settings, repo.read):
         count += 1
         data = repo.read(entry.blob) or b""
         if len(data) > MAX_NOTE_BYTES:
@@ -321,50 +326,76 @@ def check_log(folder: Path) -> Iterator[Check]:
 
 # agents ---------------------------------------------------------------------------------------------
 
+SIGNALS = ("CURSOR_VERSION", "GEMINI_SESSION_ID", "QWEN_PROJECT_DIR", "FACTORY_PROJECT_DIR", "USER_PROMPT")
+"""By these an agent is known: those of the agent that the doctor itself runs in must not speak for another."""
+
 
 def check_agents(top: Path | None) -> Iterator[Check]:
-    """Yield the state of each agent's settings, for the user and for the project at *top*."""
+    """Yield what connects each agent, for the user and for the project at *top*, and what still keeps it from us."""
     connected = False
     for name in agents.AGENTS:
         agent = agents.load(name)
         seen: list[Path] = []
-        for scope in agent.SCOPES:
-            if scope == "project" and top is None:
-                continue
-            path = agent.settings_path(scope, top)
+        for scope in agent.scopes if top else ("user",):
             try:
                 found = agent.inspect(scope, top)
             except Refused as error:
-                yield Check(name, FAIL, str(error), "then run 'git recall install' again")
+                if _was_ours(agent, scope, top):
+                    yield Check(name, FAIL, str(error), f"then run 'git recall install {name}' again")
                 continue
-            if found:
-                connected, seen = True, [*seen, path]
-                yield from _check_commands(
-                    name, path, {entry.command for entry in found}, [entry.event for entry in found]
+            for path in dict.fromkeys(path for path, _ in found):
+                seen.append(path)
+                yield from _check_connection(
+                    agent, scope, top, path, [there for place, there in found if place == path]
                 )
-        if len(seen) > 1:
-            what = f"connected twice, by {seen[0]} and {seen[1]}"
-            yield Check(name, WARN, what, f"run 'git recall uninstall {name}' with --user or --project")
+            if found:
+                connected = True
+                gate = agent.gate(scope, top)
+                if gate and not gate.passed:
+                    maybe = "" if gate.passed is False else " (whether it is done cannot be seen from here)"
+                    yield Check(name, WARN if gate.passed is False else OK, gate.what + maybe, gate.do)
+        yield from _check_doubles(agent, seen)
     if not connected:
-        known = ", ".join(agents.AGENTS)
-        yield Check(
-            "agents",
-            WARN,
-            "no agent is connected: nothing is recalled by itself",
-            f"run 'git recall install AGENT' ({known})",
-        )
+        from recall_git.commands.install import here
+
+        what = "no agent is connected: nothing is recalled by itself"
+        yield Check("agents", WARN, what, f"run 'git recall install AGENT' (found here: {', '.join(here()) or 'none'})")
 
 
-def _check_commands(name: str, path: Path, commands: Iterable[str], events: list[str]) -> Iterator[Check]:
-    for command in sorted(commands):
+def _was_ours(agent: Agent, scope: str, top: Path | None) -> bool:
+    from recall_git.agents.files import written
+
+    return any(written(target.path) for target in agent.targets(scope, top))
+
+
+def _check_connection(agent: Agent, scope: str, top: Path | None, path: Path, found: list[Found]) -> Iterator[Check]:
+    for command in sorted({entry.command for entry in found}):
         why = _command_fault(command)
         if why:
-            yield Check(name, FAIL, f"{path}: its hook does nothing: {why}", f"run 'git recall install {name}' again")
+            do = f"run 'git recall install {agent.name} --{scope}' again"
+            yield Check(agent.name, FAIL, f"{path}: it does nothing: {why}", do)
             return
-    hint = (
-        "Claude Code runs it only in folders that you trust (it asks once per folder)" if name == "claude-code" else ""
-    )
-    yield Check(name, OK, f"connected by {path} ({', '.join(events)})" + (f"; {hint}" if hint else ""))
+    events = [entry.event for entry in found]
+    doubled = sorted({event for event in events if events.count(event) > 1})
+    if doubled:
+        what = f"{path} has our hook more than once for {', '.join(doubled)}"
+        do = f"run 'git recall uninstall {agent.name} --{scope}', then install it again"
+        yield Check(agent.name, WARN, what, do)
+    gate = agent.gate(scope, top)
+    passed = f"; {gate.what}" if gate and gate.passed else ""
+    yield Check(agent.name, OK, f"connected by {path} ({', '.join(dict.fromkeys(events))}){passed}")
+
+
+def _check_doubles(agent: Agent, seen: list[Path]) -> Iterator[Check]:
+    """Two files of hooks, or one and a plugin: each event is answered once, but an agent starts us twice."""
+    plugin = agent.plugin()
+    folders = {path.parent for path in seen}
+    if len(folders) > 1 and agent.name not in ("cline", "openclaw"):
+        what = f"connected twice, by {' and '.join(map(str, seen))}"
+        yield Check(agent.name, WARN, what, f"run 'git recall uninstall {agent.name}' with --user or --project")
+    if seen and plugin:
+        what = f"connected twice, by {seen[0]} and by its plugin {plugin}"
+        yield Check(agent.name, WARN, what, f"run 'git recall uninstall {agent.name}', or remove the plugin")
 
 
 def _command_fault(command: str) -> str:
@@ -375,41 +406,71 @@ def _command_fault(command: str) -> str:
         return f"'{command}' is no shell command"
     if len(words) == 1 and words[0].endswith(launcher.NAME) and "/" in words[0]:
         return launcher.fault(Path(words[0]))
+    if words[-1:] == ["mcp"] and shutil.which(words[0]) is None:
+        return f"there is no program {words[0]}"
     return ""
 
 
-def _check_run(folder: Path) -> Check:
-    """Run the hook as an agent would, and say how long it takes."""
+def _check_runs(folder: Path, top: Path | None) -> Iterator[Check]:
+    """Run the hook as each connected agent would, and say how long it takes."""
     path = launcher.folder() / launcher.NAME
     if launcher.fault(path):
-        return Check("hook", FAIL, "cannot be run, see 'launcher' above")
-    waiting: list[float] = []
-    try:
-        while not waiting or (waiting[-1] > WARM_MS and len(waiting) < WARM_MAX):
-            waiting.append(_timed_run(path, folder))
-        measured = [_timed_run(path, folder) for _ in range(RUNS)]
-    except RecallError as error:
-        return Check("hook", FAIL, str(error))
-    what = f"{median(measured):.0f} ms a prompt (median of {RUNS}; the first took {waiting[0]:.0f} ms)"
-    return Check("hook", OK, what)
+        yield Check("hook", FAIL, "cannot be run, see 'launcher' above")
+        return
+    runs = dict(_runs(top)) or {"claude-code": launcher.quote(path)}
+    for name, command in runs.items():
+        agent = agents.load(name)
+        waiting: list[float] = []
+        try:
+            while not waiting or (waiting[-1] > WARM_MS and len(waiting) < WARM_MAX):
+                waiting.append(_timed_run(agent, command, folder))
+            measured = [_timed_run(agent, command, folder) for _ in range(RUNS)]
+        except RecallError as error:
+            yield Check("hook", FAIL, f"{agent.title}: {error}")
+            continue
+        kind = "prompt" if "prompt" in agent.events.values() else "start"
+        what = f"{median(measured):.0f} ms a {kind} (median of {RUNS}; the first took {waiting[0]:.0f} ms)"
+        yield Check("hook", OK, f"{agent.title}: {what}")
 
 
-def _timed_run(path: Path, folder: Path) -> float:
-    """Run the hook at *path* for one prompt; return how many ms it took. Raises RecallError when it misbehaves."""
-    event = {
-        "hook_event_name": "UserPromptSubmit",
-        "session_id": f"{SESSION}{os.getpid()}-{time.time_ns()}",
-        "cwd": str(folder),
-        "prompt": "recall doctor asks what the notes say",
-    }
+def _runs(top: Path | None) -> Iterator[tuple[str, str]]:
+    """Yield (agent, command) of each agent that is connected by a hook or an extension of ours."""
+    for name in agents.AGENTS:
+        agent = agents.load(name)
+        for scope in agent.scopes if top else ("user",):
+            try:
+                commands = [found.command for _, found in agent.inspect(scope, top)]
+            except Refused:
+                continue
+            if agent.events and commands and not commands[0].endswith(" mcp"):
+                yield name, commands[0] or launcher.quote(launcher.folder() / launcher.NAME)
+
+
+def _timed_run(agent: Agent, command: str, folder: Path) -> float:
+    """Run *command* as *agent* would for one prompt; return its ms. Raises RecallError when it misbehaves."""
+    session = f"{SESSION}{os.getpid()}-{time.time_ns()}"
+    event, environ = agent.sample(session, str(folder), "recall doctor asks what the notes say")
+    clean = {name: value for name, value in os.environ.items() if name not in SIGNALS}
     started = time.perf_counter()
     try:
         done = subprocess.run(
-            (path,), input=json.dumps(event).encode("ascii"), capture_output=True, check=False, cwd=folder, timeout=30
+            agent.argv(command),
+            input=json.dumps(event).encode("ascii"),
+            capture_output=True,
+            check=False,
+            cwd=folder,
+            env={**clean, **environ},
+            timeout=30,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise RecallError(f"a run failed ({error}); try it by hand: echo '{{}}' | {path}") from error
+        raise RecallError(f"a run failed ({error}); try it by hand: echo '{{}}' | {command}") from error
+    took = (time.perf_counter() - started) * 1000
     if done.returncode or done.stderr:
         said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
-        raise RecallError(f"a run ended with {done.returncode} {said}; it should be 0 and silent: please report it")
-    return (time.perf_counter() - started) * 1000
+        raise RecallError(
+            f"a run ended with {done.returncode} {said}; it should be 0 and silent: see your shell's profile"
+        )
+    if not agent.understands(done.stdout.decode("utf-8", "replace")):
+        first = done.stdout.decode("utf-8", "replace").split("\n")[0][:60]
+        raise RecallError(f"something else prints before the answer ('{first}'); look in your shell's profile")
+    return took

@@ -1,35 +1,61 @@
-"""``git recall install AGENT``: connect an agent by a hook in its settings."""
+"""``git recall install [AGENT…|--all]``: connect agents, by a hook where they have one that takes notes."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recall_git import agents
-from recall_git.agents.hookfile import Change
-from recall_git.errors import EXIT_OK, NoRepository
+from recall_git.errors import EXIT_OK, NoRepository, UsageError
+
+if TYPE_CHECKING:
+    from recall_git.agents.base import Agent
+    from recall_git.agents.files import Change
+
+_DESCRIPTION = """Connect agents: their hooks call recall at each prompt. Nothing else in their files changes, and
+'git recall uninstall' takes out exactly what was put in. Agents: """
 
 
 def run(argv: list[str]) -> int:
-    """Write the agent's settings and say what changed; harmless to repeat. Raises UsageError, Refused."""
-    args = parse(argv, "install", "Connect an agent: its hooks call recall at each prompt. Nothing else changes.")
-    agent, top = agents.load(args.agent), project(args.scope)
-    changes = agent.install(args.scope, top, dry_run=args.dry_run)
-    report(changes, args.dry_run, "connected")
-    other = next(scope for scope in agent.SCOPES if scope != args.scope)
-    if not args.dry_run and _has(agent, other):
-        print(f"also connected by {agent.settings_path(other, _top())}; one is enough: 'git recall uninstall'")
-    for line in () if args.dry_run else agent.notes():
-        print(line)
-    return EXIT_OK
+    """Write the agents' settings and say what changed; harmless to repeat. Raises UsageError, Refused."""
+    args = parse(argv, "install", _DESCRIPTION)
+    names = args.agents or (here() if args.all else [])
+    if not names:
+        found = ", ".join(here()) or "none"
+        raise UsageError(f"name the agents, or --all for those on this machine (found: {found})")
+    top = project(args.scope)
+    status = EXIT_OK
+    for name in names:
+        agent = agents.load(name)
+        scope = scope_for(agent, args.scope, strict=not args.all)
+        if scope:
+            status = max(status, attempt(agent, partial(_install, agent, scope, top, args.dry_run)))
+    return status
+
+
+def _install(agent: Agent, scope: str, top: Path | None, dry_run: bool) -> None:
+    report(agent, agent.install(scope, top, dry_run=dry_run), dry_run, "connected")
+    if dry_run:
+        return
+    for other in agent.scopes:
+        if other != scope and (other == "user" or _top()):
+            for path in dict.fromkeys(path for path, _ in agent.inspect(other, _top())):
+                print(f"  also connected by {path}; one is enough: 'git recall uninstall {agent.name} --{other}'")
+    for line in agent.notes(scope):
+        print(f"  {line}")
 
 
 def parse(argv: list[str], verb: str, description: str) -> argparse.Namespace:
     """Return the arguments that ``install`` and ``uninstall`` share."""
-    parser = argparse.ArgumentParser(prog=f"git recall {verb}", description=description)
-    parser.add_argument("agent", help=", ".join(agents.AGENTS))
+    known = ", ".join(agents.AGENTS)
+    parser = argparse.ArgumentParser(prog=f"git recall {verb}", description=description + known)
+    parser.add_argument("agents", nargs="*", metavar="AGENT", help="one or more names")
+    parser.add_argument("--all", action="store_true", help="every agent that is on this machine")
     scope = parser.add_mutually_exclusive_group()
     scope.add_argument(
         "--user", dest="scope", action="store_const", const="user", default="user", help="for you, everywhere (default)"
@@ -42,7 +68,26 @@ def parse(argv: list[str], verb: str, description: str) -> argparse.Namespace:
         help="in this repository, for all who clone it",
     )
     parser.add_argument("--dry-run", action="store_true", help="show the change and write nothing")
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    for name in args.agents:
+        agents.load(name)
+    if args.agents and args.all:
+        raise UsageError("name agents, or --all, not both")
+    return args
+
+
+def here() -> list[str]:
+    """Return the names of the agents that are on this machine."""
+    return [name for name in agents.AGENTS if agents.load(name).present()]
+
+
+def scope_for(agent: Agent, scope: str, *, strict: bool) -> str:
+    """Return *scope* if the agent has it, '' if not and that is no mistake (not *strict*)."""
+    if scope in agent.scopes:
+        return scope
+    if strict:
+        raise UsageError(f"{agent.title} has no settings in a project; leave out --{scope}")
+    return ""
 
 
 def project(scope: str) -> Path | None:
@@ -62,24 +107,24 @@ def _top() -> Path | None:
         return None
 
 
-def _has(agent: agents.Agent, scope: str) -> bool:
+def attempt(agent: Agent, work: Callable[[], None]) -> int:
+    """Do *work* for one agent; a refusal is said and does not keep the others from their turn. Returns the status."""
     from recall_git.receipt import Refused
 
-    top = _top()
-    if scope == "project" and top is None:
-        return False
     try:
-        return bool(agent.inspect(scope, top))
-    except Refused:
-        return False
+        work()
+    except Refused as error:
+        print(f"git-recall: {agent.name}: {error}", file=sys.stderr)
+        return error.exit_code
+    return EXIT_OK
 
 
-def report(changes: Sequence[Change], dry_run: bool, done: str) -> None:
+def report(agent: Agent, changes: Sequence[Change], dry_run: bool, done: str) -> None:
     """Say what was done to each file; with *dry_run* show the difference."""
     for change in changes:
         if not change.changed:
-            print(f"{change.path}: nothing to change")
+            print(f"{agent.name}: {change.path}: nothing to change")
         elif dry_run:
             print(change.diff())
         else:
-            print(f"{change.path}: {done}")
+            print(f"{agent.name}: {change.path}: {done}")

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from recall_git import cli, launcher, trace
-from recall_git.agents import claude_code
+from recall_git import agents, cli, launcher, trace
+from recall_git.agents.base import hook_command
 from recall_git.commands import doctor
 
 if TYPE_CHECKING:
     from conftest import GitRepo
 
+CLAUDE = agents.load("claude-code")
 Report = dict[str, list[dict[str, str]]]
 
 
@@ -34,11 +35,11 @@ def examine(
     ours.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setattr(doctor, "RUNS", 1)
-    check_run = doctor._check_run
+    check_runs = doctor._check_runs
 
     def run(folder: Path = repo.path, *, real: bool = False) -> tuple[int, Report]:
         stub = doctor.Check("hook", "ok", "not run")
-        monkeypatch.setattr(doctor, "_check_run", check_run if real else lambda top: stub)
+        monkeypatch.setattr(doctor, "_check_runs", check_runs if real else lambda *where: [stub])
         monkeypatch.chdir(folder)
         capsys.readouterr()
         status = cli.main(["doctor", "--json"])
@@ -66,7 +67,7 @@ def well(repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> GitRepo:
     monkeypatch.chdir(repo.path)
     repo.commit({"a.md": "# Apples\n\nApples keep well in the cellar.\n"})
     assert cli.main(["init", "--hooks", "native"]) == 0
-    claude_code.install("user")
+    CLAUDE.install("user")
     return repo
 
 
@@ -223,22 +224,187 @@ def test_failed_runs_show(well: GitRepo, examine: Callable[..., tuple[int, Repor
 
 
 def test_settings_of_an_agent_that_are_not_json(well: GitRepo, examine: Callable[..., tuple[int, Report]]) -> None:
-    claude_code.settings_path("user").write_text("{")
+    CLAUDE.targets("user", None)[0].path.write_text("{")
     status, found = examine()
     assert status == 1
     assert "is not JSON" in said(found, "claude-code")
 
 
 def test_connected_twice(well: GitRepo, examine: Callable[..., tuple[int, Report]]) -> None:
-    claude_code.install("project", well.path)
+    CLAUDE.install("project", well.path)
     _, found = examine()
     assert worst(found, "claude-code") == "warn"
     assert "twice" in said(found, "claude-code")
 
 
-def test_a_hook_that_speaks_on_stderr_is_a_fault(tmp_path: Path, well: GitRepo) -> None:
+def test_the_same_hook_twice_in_one_file(well: GitRepo, examine: Callable[..., tuple[int, Report]]) -> None:
+    path = CLAUDE.targets("user", None)[0].path
+    settings = json.loads(path.read_text())
+    settings["hooks"]["SessionStart"] *= 2
+    path.write_text(json.dumps(settings))
+    _, found = examine()
+    assert worst(found, "claude-code") == "warn"
+    assert "more than once for SessionStart" in said(found, "claude-code")
+
+
+def test_a_plugin_beside_the_settings(well: GitRepo, examine: Callable[..., tuple[int, Report]]) -> None:
+    path = CLAUDE.targets("user", None)[0].path
+    settings = json.loads(path.read_text())
+    path.write_text(json.dumps({**settings, "enabledPlugins": {"git-recall@recall-git": True}}))
+    _, found = examine()
+    assert "by its plugin git-recall@recall-git" in said(found, "claude-code")
+
+
+def test_settings_that_were_never_ours_are_not_our_business(
+    well: GitRepo, examine: Callable[..., tuple[int, Report]], hermetic: Path
+) -> None:
+    (hermetic / ".codex").mkdir()
+    (hermetic / ".codex" / "hooks.json").write_text("{")
+    status, found = examine()
+    assert status == 0
+    assert "codex" not in found
+
+
+def test_a_server_whose_program_is_gone(
+    well: GitRepo, examine: Callable[..., tuple[int, Report]], hermetic: Path
+) -> None:
+    agents.load("windsurf").install("user")
+    _, found = examine()
+    assert worst(found, "windsurf") == "ok"
+    path = hermetic / ".codeium" / "windsurf" / "mcp_config.json"
+    path.write_text(path.read_text().replace('"git-recall"', '"/gone/git-recall"'))
+    status, found = examine()
+    assert status == 1
+    assert "there is no program /gone/git-recall" in said(found, "windsurf")
+
+
+def claude_trusts(home: Path, top: Path, *, yes: bool) -> None:
+    projects = {str(top): {"hasTrustDialogAccepted": yes}}
+    (home / ".claude.json").write_text(json.dumps({"projects": projects}))
+
+
+def codex_trusts(home: Path, top: Path, *, yes: bool) -> None:
+    other = '[hooks.state."/elsewhere/hooks.json:stop:0:0"]\ntrusted_hash = "sha256:1"\n'
+    ours = f'[hooks.state."{home}/.codex/hooks.json:user_prompt_submit:0:0"]\ntrusted_hash = "sha256:2"\n'
+    (home / ".codex" / "config.toml").write_text(f'model = "x"\n\n{other}\n{ours if yes else ""}')
+
+
+def hermes_trusts(home: Path, top: Path, *, yes: bool) -> None:
+    approvals = [{"event": "pre_llm_call", "command": hook_command("user")}] if yes else []
+    (home / ".hermes" / "shell-hooks-allowlist.json").write_text(json.dumps({"approvals": approvals}))
+
+
+def openclaw_trusts(home: Path, top: Path, *, yes: bool) -> None:
+    hooks = {"allowConversationAccess": True, "allowPromptInjection": yes}
+    settings = {"plugins": {"entries": {"recall-git": {"enabled": True, "hooks": hooks}}}}
+    (home / ".openclaw" / "openclaw.json").write_text(json.dumps(settings))
+
+
+def gemini_trusts(home: Path, top: Path, *, yes: bool) -> None:
+    (home / ".gemini").mkdir(exist_ok=True)
+    answer = "TRUST_FOLDER" if yes else "DO_NOT_TRUST"
+    (home / ".gemini" / "trustedFolders.json").write_text(f'{{\n  // mine\n  "{top.parent}": "{answer}"\n}}')
+
+
+def qwen_trusts(home: Path, top: Path, *, yes: bool) -> None:
+    (home / ".qwen").mkdir(exist_ok=True)
+    (home / ".qwen" / "trustedFolders.json").write_text(json.dumps({str(top): "TRUST_FOLDER"} if yes else {}))
+
+
+def copilot_trusts(home: Path, top: Path, *, yes: bool) -> None:
+    (home / ".copilot").mkdir(exist_ok=True)
+    (home / ".copilot" / "config.json").write_text(json.dumps({"trusted_folders": [str(top)] if yes else ["/x"]}))
+
+
+def pi_trusts(home: Path, top: Path, *, yes: bool) -> None:
+    (home / ".pi" / "agent").mkdir(parents=True, exist_ok=True)
+    (home / ".pi" / "agent" / "trust.json").write_text(json.dumps({str(top): yes}))
+
+
+@pytest.mark.parametrize(
+    ("name", "scope", "trust", "words"),
+    [
+        ("claude-code", "user", claude_trusts, "accept its question"),
+        ("codex", "user", codex_trusts, "open /hooks in Codex"),
+        ("hermes", "user", hermes_trusts, "start 'hermes' in a terminal"),
+        ("openclaw", "user", openclaw_trusts, "openclaw config set"),
+        ("gemini", "project", gemini_trusts, "start 'gemini' here once"),
+        ("qwen", "project", qwen_trusts, "start 'qwen' here once"),
+        ("copilot", "project", copilot_trusts, "start 'copilot' here once"),
+        ("pi", "project", pi_trusts, "start 'pi' here once"),
+    ],
+)
+def test_what_an_agent_still_waits_for(
+    well: GitRepo,
+    examine: Callable[..., tuple[int, Report]],
+    hermetic: Path,
+    name: str,
+    scope: str,
+    trust: Callable[..., None],
+    words: str,
+) -> None:
+    agents.load(name).install(scope, well.path)
+    trust(hermetic, well.path, yes=False)
+    status, found = examine()
+    assert status == 0  # waiting for a person is no fault
+    assert worst(found, name) == "warn"
+    assert words in said(found, name)
+    trust(hermetic, well.path, yes=True)
+    _, found = examine()
+    assert worst(found, name) == "ok"
+    assert words not in said(found, name)
+
+
+def test_trust_that_cannot_be_seen_is_named_without_alarm(
+    well: GitRepo, examine: Callable[..., tuple[int, Report]]
+) -> None:
+    agents.load("gemini").install("project", well.path)
+    _, found = examine()
+    assert worst(found, "gemini") == "ok"
+    assert "cannot be seen from here" in said(found, "gemini")
+
+
+def test_each_connected_agent_is_measured_as_it_would_ask(
+    well: GitRepo, examine: Callable[..., tuple[int, Report]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The program gets every agent's own input; a variable of the agent that runs the doctor stays away."""
+    path = launcher.folder() / launcher.NAME
+    names = ("codex", "gemini", "kiro", "hermes", "cursor", "copilot", "pi")
+    for name in names:
+        agents.load(name).install("user")
+    agents.load("zed").install("user")
+    path.write_text(
+        f'#!/bin/sh\n(cat; echo; echo "cursor=$CURSOR_VERSION gemini=$GEMINI_SESSION_ID") >> {tmp_path}/seen\n'
+    )
+    monkeypatch.setattr(launcher, "fault", lambda path: "")
+    monkeypatch.setenv("CURSOR_VERSION", "9")
+    monkeypatch.setenv("SHELL", "/bin/sh")
+    _, found = examine(real=True)
+    titles = {check["what"].split(":", 1)[0] for check in found["hook"]}
+    assert titles == {"Claude Code", *(agents.load(name).title for name in names)}
+    lines = (tmp_path / "seen").read_text().splitlines()
+    assert sum("cursor=9" in line for line in lines) == 0
+    assert any(line.startswith("cursor=3.20.17") for line in lines)
+    assert any("gemini=recall-doctor-" in line for line in lines)
+
+
+def check_of(well: GitRepo) -> doctor.Check:
+    (check,) = doctor._check_runs(well.path, well.path)
+    return check
+
+
+def test_a_hook_that_speaks_on_stderr_is_a_fault(well: GitRepo) -> None:
     path = launcher.folder() / launcher.NAME
     path.write_text(path.read_text().replace('"$python" -I', 'echo oops >&2; "$python" -I'))
-    check = doctor._check_run(well.path)
+    check = check_of(well)
     assert check.level == "fail"
     assert "oops" in check.what
+
+
+def test_a_profile_that_prints_is_a_fault(well: GitRepo) -> None:
+    """Codex starts hooks through a login shell."""
+    path = launcher.folder() / launcher.NAME
+    path.write_text(path.read_text().replace('"$python" -I', 'echo "Welcome!"; "$python" -I'))
+    check = check_of(well)
+    assert check.level == "fail"
+    assert "'Welcome!'" in check.what
