@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from recall_git import guard
+from recall_git.freshness import OLD, RECONFIRM
 from recall_git.types import Digest, Document, Placed, Slots
 
 ENTRY_CHARS = 240
@@ -24,10 +25,11 @@ TAG_CHARS = 24
 FIELD_CHARS = 2000
 """How much of a field is looked at; the write side keeps fields far shorter."""
 
-CUT_ORDER = ("relevant", "cards", "profile", "latest", "prohibitions")
+CUT_ORDER = ("relevant", "cards", "resume", "profile", "latest", "prohibitions")
 """Slots in the order in which the budget shortens them, each from its tail (DESIGN A8)."""
-SLOT_ORDER = ("profile", "prohibitions", "latest", "cards", "relevant")
+SLOT_ORDER = ("profile", "prohibitions", "latest", "resume", "cards", "relevant")
 POINTER = "- Possibly related: "
+RESUME_CHARS = 400
 
 
 @dataclass(slots=True)
@@ -109,10 +111,13 @@ def _rows(
     for slot, documents in static:
         fresh = _fresh(slot, documents, frozenset() if fixed else given, adopted, cut)
         rows += [_Row(slot, entry(document), (document,)) for document in fresh]
-    rows += [_Row("cards", "- " + text) for text in _cards(slots.cards)]
+    resume = _field(slots.resume, RESUME_CHARS)
+    rows += [_Row("resume", f"- {resume}")] if resume else []
+    for card in _fresh("cards", slots.cards, given, adopted, cut):
+        rows += [_Row("cards", f"- {text}", (card,)) for text in (_field(card.summary, ENTRY_CHARS),) if text]
     relevant = _fresh("relevant", slots.relevant, given, adopted, cut)
     for document in relevant[max(max_entries, 0) :]:
-        cut.append(_reason("relevant", document, "max-entries"))
+        cut.append(reason("relevant", document, "max-entries"))
     relevant = relevant[: max(max_entries, 0)]
     return rows + (_pointer if slots.pointer else _relevant)(relevant, relevant_chars, cut)
 
@@ -124,9 +129,9 @@ def _fresh(
     fresh: list[Document] = []
     for document in documents:
         if document.content_hash in adopted:
-            cut.append(_reason(slot, document, "duplicate"))
+            cut.append(reason(slot, document, "duplicate"))
         elif document.content_hash in given:
-            cut.append(_reason(slot, document, "given"))
+            cut.append(reason(slot, document, "given"))
         else:
             adopted.add(document.content_hash)
             fresh.append(document)
@@ -140,7 +145,7 @@ def _relevant(documents: list[Document], limit: int, cut: list[str]) -> list[_Ro
         text = entry(document)
         used += _units(text) + 1
         if used > limit:
-            cut += [_reason("relevant", left, "relevant-chars") for left in documents[position:]]
+            cut += [reason("relevant", left, "relevant-chars") for left in documents[position:]]
             break
         rows.append(_Row("relevant", text, (document,)))
     return rows
@@ -154,17 +159,12 @@ def _pointer(documents: list[Document], limit: int, cut: list[str]) -> list[_Row
         item = f"{_title(document, TITLE_CHARS)} ({_where(document)})"
         used += _units(item) + (len("; ") if items else 0)
         if used > limit:
-            cut += [_reason("relevant", left, "relevant-chars") for left in documents[position:]]
+            cut += [reason("relevant", left, "relevant-chars") for left in documents[position:]]
             break
         items.append(item)
     if not items:
         return []
     return [_Row("relevant", POINTER + "; ".join(items), tuple(documents[: len(items)]))]
-
-
-def _cards(cards: Iterable[str]) -> list[str]:
-    shown = (_field(card.removeprefix("- "), ENTRY_CHARS) for card in cards)
-    return [card for card in dict.fromkeys(shown) if card]
 
 
 def _fit(rows: list[_Row], header: str, budget_chars: int, budget_bytes: int, cut: list[str]) -> list[_Row]:
@@ -187,7 +187,7 @@ def _fit(rows: list[_Row], header: str, budget_chars: int, budget_bytes: int, cu
                 texts.append(_heading(slot))
             chars -= sum(_units(text) + 1 for text in texts)
             size -= sum(_bytes(text) + 1 for text in texts)
-            cut += [_reason(slot, document, "budget") for document in gone.documents] or [f"{slot} budget"]
+            cut += [reason(slot, document, "budget") for document in gone.documents] or [f"{slot} budget"]
     return [row for slot in SLOT_ORDER for row in left[slot]]
 
 
@@ -229,12 +229,13 @@ def _title(document: Document, limit: int) -> str:
 
 
 def _tail(document: Document) -> str:
-    parts = [_where(document)]
+    marks = document.mark.split(", ")
+    aging = [mark for mark in (OLD, RECONFIRM) if mark in marks]
+    others = _field(", ".join(mark for mark in marks if mark not in aging), 40)
+    tail = f" · {_where(document)}"
     if re.fullmatch(r"\d{4}-\d{2}-\d{2}", document.date):
-        parts.append(document.date)
-    tail = "".join(f" · {part}" for part in parts)
-    mark = _field(document.mark, 24)
-    return f"{tail} [{mark}]" if mark else tail
+        tail += f" (noted {', '.join((document.date, *aging))})" if aging else f" · {document.date}"
+    return f"{tail} [{others}]" if others else tail
 
 
 def _where(document: Document) -> str:
@@ -255,7 +256,8 @@ def _field(text: str, limit: int) -> str:
     return guard.line(guard.mask(text[:FIELD_CHARS]).replace(" · ", " - "), limit)
 
 
-def _reason(slot: str, document: Document, why: str) -> str:
+def reason(slot: str, document: Document, why: str) -> str:
+    """Return how the log names a document that was left out of a slot."""
     return f"{slot} {guard.location(document.path)}:{document.line} {why}"
 
 

@@ -16,6 +16,7 @@ HEADINGS = {
     "profile": "Profile on record:",
     "prohibitions": "Standing prohibitions recorded by the team:",
     "latest": "Latest lessons and conclusions:",
+    "resume": "Where the last session stopped:",
     "relevant": "Related to this request:",
 }
 """The frame's own words live here, and not in ``digest``, because here they are kept out of quoted text."""
@@ -112,9 +113,12 @@ def neutral(text: str) -> str:
     return _FRAME.sub(lambda found: re.sub(r"\s+", "-", found[0]), text)
 
 
+_MARK = re.compile("[\u0300-\u036f\u1ab0-\u20f0]")
+
+
 def _thin_marks(text: str) -> str:
     """Keep at most four combining marks in a row; more hide a message or cover their neighbours."""
-    if not any(0x0300 <= ord(c) <= 0x036F or 0x1AB0 <= ord(c) <= 0x20F0 for c in text):
+    if not _MARK.search(text):
         return text
     kept: list[str] = []
     run = 0
@@ -149,7 +153,7 @@ _TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("ASIA", r"(?<![A-Z0-9])ASIA[A-Z0-9]{16}(?![A-Z0-9])"),
         ("ABIA", r"(?<![A-Z0-9])ABIA[A-Z0-9]{16}(?![A-Z0-9])"),
         ("ACCA", r"(?<![A-Z0-9])ACCA[A-Z0-9]{16}(?![A-Z0-9])"),
-        ("gh", r"(?<![A-Za-z0-9])gh[pousr]_[A-Za-z0-9]{30,255}"),
+        ("gh", r"gh[pousr]_[A-Za-z0-9]{30,255}"),
         ("github_pat_", r"github_pat_[A-Za-z0-9_]{22,255}"),
         ("gl", r"(?<![A-Za-z0-9])gl(?:pat|ptt|rt|dt|cbt|soat|ft|imt|oas|agent)-[A-Za-z0-9_.-]{20,255}"),
         ("xox", r"(?<![A-Za-z0-9])xox[abeoprs](?:\.xox[abeoprs])?-[A-Za-z0-9-]{10,255}"),
@@ -185,7 +189,7 @@ _AUTH_HEADER = re.compile(
 )
 _BEARER = re.compile(r"\b(bearer\s{1,3})([A-Za-z0-9_.~+/=-]{16,4000})", re.I)
 _ASSIGNED = re.compile(
-    r"(?:(?<![A-Za-z])(?P<key>pass(?:word|wd|phrase|code)?|pwd|pin|secrets?|tokens?|credentials?"
+    r"(?:(?:(?<![A-Za-z])|(?=pass(?:word|wd|phrase)))(?P<key>pass(?:word|wd|phrase|code)?|pwd|pin|secrets?|tokens?|credentials?"
     r"|(?:api|access|secret|private|auth|account|encryption|signing|license)[ _-]?(?:key|token|secret))"
     r"|(?P<cjk>密[码碼]|口令|密[钥鑰]|令牌|パスワード|暗証番号|パスフレーズ|トークン|シークレット|秘密鍵|合言葉))"
     r"(?P<join>[\"'`*)）]{0,3}\s{0,3}(?:[:=：＝]|:=|=>|→|is|was|は|是|为|為|(?<=\s))\s{0,3}[\"'`「『“*]{0,3})"
@@ -195,7 +199,7 @@ _ASSIGNED = re.compile(
 _EDGES = re.compile(r"^[(*_`（]+|[.!?。！？)*_`）]+$")
 _PLACEHOLDER = re.compile(
     r"^(?:[<\[{$%(]|os\.|process\.|env[.\[(]|ENV|getenv|secrets?\.|vault|x{3,}|\*{3,}|\.{3}|your|my[-_]?|change|example"
-    r"|none|null|true|false|undefined|required|optional|str|string|https?://|[A-Za-z_.]+\()|\[masked\]",
+    r"|none|null|true|false|undefined|required|optional|str|string|https?://|[A-Za-z_.]+\()",
     re.I,
 )
 
@@ -234,8 +238,8 @@ def _masked_value(found: re.Match[str]) -> str:
 
 def _looks_secret(value: str, *, word: str, assigned: bool) -> bool:
     """Tell a value from a word of prose: 'password: required' and 'token: 4096' are no secrets."""
-    bare = re.sub(_EDGES, "", value)
-    if len(bare) < 4 or _PLACEHOLDER.search(bare) or not bare.isascii():
+    bare = re.sub(_EDGES, "", re.match("[!-~]*", value.replace(MASK, ""))[0])  # type: ignore[index]  # it matches ''
+    if len(bare) < 4 or _PLACEHOLDER.search(bare):
         return False
     digits = sum(c.isdigit() for c in bare)
     letters = sum(c.isalpha() for c in bare)

@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 from collections.abc import Container, Iterable
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,12 @@ ONCE_LIFE_S = 3600
 ONCE_WINDOW_S = 10.0
 """Two copies of one event arrive within this; the same words later are a new prompt."""
 
+QUIET_S = 600
+"""An agent that has no event for the end of a session is over after so long a silence."""
+RESUME_NOTES = 3
+RESUME_LOOKS = 8
+"""Sessions that are looked at for a resume line, newest first."""
+
 _STATE = ".jsonl"
 _ONCE = ".once"
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -39,7 +46,7 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 class Session:
     """The state of one session; read it with ``load``, change it, then ``save``."""
 
-    __slots__ = ("_given", "_last", "_path", "_pending", "_prompts", "given_paths")
+    __slots__ = ("_asked", "_given", "_last", "_over", "_path", "_pending", "_prompts", "_where", "given_paths")
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -47,13 +54,19 @@ class Session:
         self._pending: list[dict[str, Any]] = []
         self._prompts: dict[str, float] = {}
         self._last = 0.0
+        self._asked = self._where = ""
+        self._over = False
         self.given_paths: dict[str, str] = {}
         """``key(document)`` → content hash that was given for it last."""
 
     @classmethod
     def load(cls, folder: Path, session_id: str) -> Session:
         """Return the session's state; an unknown id or an unreadable file is an empty one. Never raises."""
-        session = cls(folder / file_name(session_id))
+        return cls._of(folder / file_name(session_id))
+
+    @classmethod
+    def _of(cls, path: Path) -> Session:
+        session = cls(path)
         for event in _events(_read(session._path)):
             session._apply(event)
         return session
@@ -76,15 +89,39 @@ class Session:
         before = self.given_paths.get(key(document))
         return before is not None and before != document.content_hash and before not in current
 
-    def remember(self, placed: Iterable[Placed], *, prompt_hash: str = "", now: float) -> None:
-        """Note that *placed* was given for this prompt. Kept in memory until ``save``."""
+    def remember(
+        self, placed: Iterable[Placed], *, prompt_hash: str = "", asked: str = "", where: str = "", now: float
+    ) -> None:
+        """Note that *placed* was given for this prompt. Kept in memory until ``save``.
+
+        *asked* is what stands for the prompt in a resume line, masked by the caller; *where* the folder it came from.
+        """
         pairs = [[key(item.document), item.document.content_hash] for item in placed]
         if pairs or prompt_hash:
-            self._record({"t": now, "e": "given", "p": prompt_hash, "n": pairs})
+            event = {"t": now, "e": "given", "p": prompt_hash, "n": pairs}
+            self._record(event | ({"q": asked, "w": where} if asked else {}))
 
     def forget(self, *, now: float) -> None:
         """Note that the agent lost its context (compact, clear): everything may be given again."""
         self._record({"t": now, "e": "forget"})
+
+    def end(self, *, now: float) -> None:
+        """Note that the session, or a turn of it, is over: another one may take up what it was about."""
+        self._record({"t": now, "e": "end"})
+
+    def idle(self, now: float) -> bool:
+        """Tell whether the session has ended, or has been silent for so long that it may have."""
+        return self._over or now - self._last > QUIET_S
+
+    def resume_line(self) -> str:
+        """Return one line on when, where and about what the session was last asked; '' when it was not."""
+        if not self._asked:
+            return ""
+        at = datetime.fromtimestamp(self._last, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+        paths = list(dict.fromkeys(name.split("\x1f")[1] for name in reversed(self.given_paths) if "\x1f" in name))
+        where = f" in {self._where}" if self._where else ""
+        used = f"; notes given: {', '.join(paths[:RESUME_NOTES])}" if paths else ""
+        return f"{at}{where}: asked “{self._asked}”{used}"
 
     def save(self) -> bool:
         """Write what was noted since ``load``; return whether it is on disk. Never raises.
@@ -109,7 +146,16 @@ class Session:
 
     def _apply(self, event: dict[str, Any]) -> None:
         self._last = event["t"]
-        if event.get("e") == "forget":
+        if event["e"] == "end":
+            self._over = True
+            return
+        if event["e"] == "taken":
+            self._asked = ""
+            return
+        self._over = False
+        if event.get("q"):
+            self._asked, self._where = event["q"], event.get("w", "")
+        if event["e"] == "forget":
             self._given.clear()
             self._prompts.clear()
             return
@@ -134,7 +180,8 @@ class Session:
             {"t": last, "e": "given", "n": [[n, h] for n, h in self.given_paths.items() if h not in self._given]},
             {"t": last, "e": "forget"},
             *({"t": time, "e": "given", "p": prompt, "n": []} for prompt, time in self._prompts.items()),
-            {"t": last, "e": "given", "n": given},
+            {"t": last, "e": "given", "n": given, "q": self._asked, "w": self._where},
+            *([{"t": last, "e": "end"}] if self._over else []),
         ]
 
 
@@ -202,6 +249,35 @@ def first_call(folder: Path, key: str, *, now: float = 0.0, window_s: float = ON
         return True
 
 
+def resume_of(folder: Path, session_id: str, *, now: float, own: bool) -> str:
+    """Return the resume line for a session that starts, '' when there is none; the same line is given once.
+
+    *own*: of the session itself, which has been compacted. Else of the one that was at work last, if that is over
+    and not older than a week.
+    """
+    if own:
+        return _once(folder, Session.load(folder, session_id))
+    found: list[tuple[float, Path]] = []
+    with contextlib.suppress(OSError):
+        for item in os.scandir(folder):
+            if item.name.endswith(_STATE) and item.name != file_name(session_id):
+                found.append((item.stat(follow_symlinks=False).st_mtime, Path(item.path)))
+    for _, path in sorted(found, reverse=True)[:RESUME_LOOKS]:
+        session = Session._of(path)
+        if session._asked and session.idle(now):
+            return _once(folder, session) if now - session._last < LIFE_S else ""
+    return ""
+
+
+def _once(folder: Path, session: Session) -> str:
+    line = session.resume_line()
+    if not line or not first_call(folder, f"resume\x1f{session._path.name}\x1f{line}"):
+        return ""
+    session._record({"t": session._last, "e": "taken"})
+    session.save()
+    return line
+
+
 def sweep(folder: Path, now: float) -> int:
     """Remove sessions that were silent for a week and spent markers; return how many. Never raises."""
     removed = 0
@@ -247,8 +323,8 @@ def _sound(event: object) -> bool:
         return False
     pairs = event.get("n", [])
     return (
-        event.get("e") in ("given", "forget")
-        and isinstance(event.get("p", ""), str)
+        event.get("e") in ("given", "forget", "end", "taken")
+        and all(isinstance(event.get(name, ""), str) for name in "pqw")
         and isinstance(pairs, list)
         and all(isinstance(p, list) and len(p) == 2 and all(isinstance(part, str) for part in p) for p in pairs)
     )

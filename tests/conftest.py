@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pygit2
 import pytest
 
 from recall_git.repo import LOCAL_ENV
@@ -42,6 +43,8 @@ def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "[advice]\n\tdetachedHead = false\n",
         encoding="utf-8",
     )
+    for level in (pygit2.enums.ConfigLevel.GLOBAL, pygit2.enums.ConfigLevel.XDG, pygit2.enums.ConfigLevel.SYSTEM):
+        pygit2.settings.search_path[level] = str(home)  # libgit2 looks at HOME only when it is loaded
     return home
 
 

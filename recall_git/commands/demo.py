@@ -37,7 +37,7 @@ NOTES = {
 
 PROMPTS = (
     "Which port does the Postgres database use in development?",
-    "什么时候可以发布到生产环境？",
+    "生产环境的发布窗口是什么时候？",
     "リフレッシュトークンの有効期限は？",
     "thanks, that works!",
     "How do I center a div with CSS grid?",

@@ -20,19 +20,20 @@ def run(argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print JSON with the entries and the reason")
     args = parser.parse_args(argv)
 
-    from recall_git import recall
+    from recall_git import beside, recall
     from recall_git.engine import Engine
     from recall_git.session import Session
 
     engine = Engine()
     opened = engine.open(engine.repository(Path.cwd(), os.environ), revision=args.at, environ=os.environ)
     memory = opened.memory
+    around = beside.beside(engine, opened, environ=os.environ, revision=args.at)
     if args.prompt is None:
-        made = recall.start_digest(memory)
+        made = recall.start_digest(memory, beside=around)
     else:
         given = Session.load(opened.repo.state_dir / "sessions", args.session).given if args.session else frozenset()
         every_turn = memory.settings.static == "turn"
-        made = recall.prompt_digest(memory, args.prompt, given=given, with_static=every_turn)
+        made = recall.prompt_digest(memory, args.prompt, given=given, with_static=every_turn, beside=around)
     if args.json:
         row = {
             "text": made.text,

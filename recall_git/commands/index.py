@@ -17,6 +17,8 @@ def run(argv: list[str]) -> int:
     parser.add_argument("--quiet", action="store_true", help="say nothing")
     parser.add_argument("-C", dest="folder", default=".", help="the repository (default: the current folder)")
     args = parser.parse_args(argv)
+    if args.quiet and os.environ.get("PRE_COMMIT"):
+        return _for_framework()
     try:
         return _index(args)
     except (NotEnabled, NoCommits, IndexBusy):
@@ -25,20 +27,35 @@ def run(argv: list[str]) -> int:
         raise
 
 
+def _for_framework() -> int:
+    """Do what a stage of the pre-commit framework asks for; what breaks is logged, and no commit fails for it.
+
+    Git names its index before a commit and after it, and the framework does not say which of them this is: the
+    staged content comes first, then HEAD.
+    """
+    from recall_git import hook
+    from recall_git.engine import Engine
+
+    engine, checkout = Engine(), os.environ.get("PRE_COMMIT_CHECKOUT_TYPE")
+    last = ("post-checkout", ("", "", checkout)) if checkout else ("post-rewrite", ())
+    for event, args in (("pre-commit", ()), last) if os.environ.get("GIT_INDEX_FILE") else (last,):
+        hook.git_event(event, args, Path.cwd(), os.environ, engine)
+    return EXIT_OK
+
+
 def _index(args: Namespace) -> int:
-    from recall_git import gitevents, publish, sync
+    from recall_git import publish, sync
     from recall_git.commands.progress import bar
     from recall_git.engine import Engine
 
     engine = Engine()
-    if os.environ.get("PRE_COMMIT") and os.environ.get("GIT_INDEX_FILE"):  # the pre-commit framework's first stage
-        gitevents.handle("pre-commit", (), Path.cwd(), os.environ, engine)
-        return EXIT_OK
     repo = engine.repository(Path(args.folder), os.environ if args.folder == "." else None)
     settings, problems = sync.settings_of(repo, environ=os.environ)
     with bar("notes", quiet=args.quiet) as progress:
         result = sync.refresh(repo, settings, full=args.full, progress=progress)
     publish.publish(repo, engine.open(repo, environ=os.environ).memory)
+    if sync.is_overgrown(repo, settings):
+        sync.collect(repo, settings)
     if not args.quiet:
         for problem in problems:
             print(f"git-recall: {problem}", file=sys.stderr)

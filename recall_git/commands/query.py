@@ -24,24 +24,24 @@ Exit status: 0 found, 1 nothing found, 3 a mistake in the call."""
 def run(argv: list[str]) -> int:
     """Print the best sections for a text, or answer one query a line."""
     args = _parse(argv)
-    from recall_git import search
+    from recall_git import overlay, search
     from recall_git.engine import Engine
 
     engine = Engine()
     flags = {"gate": args.gate} if args.gate else {}
     opened = engine.open(engine.repository(Path.cwd(), os.environ), revision=args.at, environ=os.environ, flags=flags)
-    weight = {"lexical": 0.0, "hybrid": search.DENSE_WEIGHT, "dense": search.DENSE_ONLY}[args.legs]
+    memory = opened.memory if args.at else overlay.lay_over(opened.repo, opened.memory)
     if args.stdin:
         for name, text in _lines():
-            found = search.search(opened.memory, text, limit=args.limit, dense_weight=weight)
+            found = search.search(memory, text, limit=args.limit, legs=args.legs)
             _emit({"id": name, "inject": found.inject, "why": found.why, "hits": list(map(row_of, found.hits))}, args)
         return EXIT_OK
     text = " ".join(args.text)
-    found = search.search(opened.memory, text, limit=args.limit, dense_weight=weight)
+    found = search.search(memory, text, limit=args.limit, legs=args.legs, language=True)
     if args.json:
         _emit(list(map(row_of, found.hits)), args)
     else:
-        _print(found, opened.memory)
+        _print(found, memory)
     return EXIT_OK if found.hits else EXIT_NOTHING
 
 
@@ -49,7 +49,9 @@ def _parse(argv: list[str]) -> Namespace:
     parser = ArgumentParser("git recall query", description=_DESCRIPTION)
     parser.add_argument("-n", dest="limit", type=int, default=10, metavar="N", help="most results (default 10)")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--stdin", action="store_true", help='read one query a line: text, or {"id", "text"}')
+    parser.add_argument(
+        "--stdin", action="store_true", help='read one prompt a line (plain words): text, or {"id", "text"}'
+    )
     parser.add_argument("--legs", choices=("hybrid", "lexical", "dense"), default="hybrid", help="for measurements")
     parser.add_argument("--gate", choices=("strict", "normal", "open"), help="instead of recall.gate")
     parser.add_argument("--at", default="", metavar="REV", help="as of this commit, tag or branch")
@@ -130,7 +132,7 @@ def _print(found: Found, memory: Memory) -> None:
             ("● " if hit.inject else "○ ", "green" if hit.inject else "dim"),
             (title, "bold"),
             f"  {document.path}:{document.line}",
-            (f"  {document.date}", "dim"),
+            (f"  {document.date}{f' [{document.mark}]' if document.mark else ''}", "dim"),
         )
         console.print(line)
         console.print(Text(f"    {document.summary}"))

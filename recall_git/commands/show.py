@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recall_git.errors import EXIT_OK, NoCommits, NoSuchNote
+
+if TYPE_CHECKING:
+    from recall_git.repo import Repo
 
 
 def run(argv: list[str]) -> int:
@@ -18,37 +23,54 @@ def run(argv: list[str]) -> int:
     parser.add_argument("--at", default="HEAD", metavar="REV", help="as of this commit, tag or branch")
     args = parser.parse_args(argv)
 
-    from recall_git import notes
     from recall_git.repo import Repo
 
-    path, _, number = args.place.rpartition(":")
+    found = passage(Repo.discover(Path.cwd(), os.environ), args.place, revision=args.at, context=args.context)
+    print(f"{found.path}:{found.first}-{found.last} at {found.commit[:10]}", file=sys.stderr)
+    print(found.text)
+    return EXIT_OK
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Some lines of a note, as they are in a commit."""
+
+    path: str
+    first: int
+    last: int
+    commit: str
+    text: str
+
+
+def passage(repo: Repo, place: str, *, revision: str = "HEAD", context: int | None = None) -> Passage:
+    """Return the section of ``PATH:LINE``, with *context* so many lines around it, without LINE the whole note.
+
+    Raises NoCommits, BadRevision, NoSuchNote.
+    """
+    from recall_git import notes
+
+    path, _, number = place.rpartition(":")
     if not (path and number.isdigit()):
-        path, number = args.place, ""
-    repo = Repo.discover(Path.cwd(), os.environ)
+        path, number = place, ""
     if repo.head() is None:
         raise NoCommits
-    commit = repo.resolve(args.at)
+    commit = repo.resolve(revision)
     blob, path = _find(repo, commit.tree, path)
     text = notes.decode(repo.read(blob) or b"")
     if text is None:
         raise NoSuchNote(path)
-    lines = text.split("\n")
+    lines = text.removesuffix("\n").split("\n")
     first, last = 1, len(lines)
-    if number and args.context is not None:
-        first, last = int(number) - args.context, int(number) + args.context
+    if number and context is not None:
+        first, last = int(number) - context, int(number) + context
     elif number:
         first, last = _section(path, repo.read(blob) or b"", int(number), len(lines))
     first, last = max(1, first), min(last, len(lines))
-    print(f"{path}:{first}-{last} at {commit.oid[:10]}", file=sys.stderr)
-    print("\n".join(lines[first - 1 : last]).rstrip("\n"))
-    return EXIT_OK
+    return Passage(path, first, last, commit.oid, "\n".join(lines[first - 1 : last]).rstrip("\n"))
 
 
-def _find(repo: object, tree: str, path: str) -> tuple[str, str]:
+def _find(repo: Repo, tree: str, path: str) -> tuple[str, str]:
     """Return (blob, path) of *path*, tried from the top and from the current folder."""
-    from recall_git.repo import Repo
-
-    assert isinstance(repo, Repo)
     tried = [path.replace(os.sep, "/")]
     if repo.top and Path.cwd().resolve().is_relative_to(repo.top):
         tried.append(

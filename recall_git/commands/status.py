@@ -35,13 +35,14 @@ def state_of(start: Path) -> dict[str, Any]:
     from recall_git import sync, trace
     from recall_git.errors import IndexUnusable
     from recall_git.repo import Repo
+    from recall_git.select import select
 
     repo = Repo.discover(start, os.environ)
     settings, problems = sync.settings_of(repo, environ=os.environ)
     store = sync.open_store(repo, settings)
     head = repo.head()
     state: dict[str, Any] = {"repository": str(repo.top or repo.git_dir), "index": str(store.folder)}
-    wanted = sync.keyed(store, settings, sync.select(repo.files(head.tree), settings)) if head else {}
+    wanted = sync.keyed(store, settings, select(repo.files(head.tree), settings, repo.read)) if head else {}
     state |= {"notes": len(wanted), "head": head.oid if head else ""}
     try:
         snapshot = store.open()

@@ -47,12 +47,17 @@ def compose(slots: Slots, **changes: object) -> Digest:
     return digest.compose(slots, **{**arguments, **changes})  # type: ignore[arg-type]
 
 
+def card(text: str) -> Document:
+    """An identity card."""
+    return replace(BASE, path="entities.md", summary=text, content_hash=text)
+
+
 FULL = Slots(
     profile=(doc("p1"), doc("p2")),
     prohibitions=(doc("n1"), doc("n2")),
     latest=(doc("l1"), doc("l2")),
     relevant=(doc("r1"), doc("r2")),
-    cards=("Alice: leads payments",),
+    cards=(card("Alice: leads payments"),),
 )
 
 
@@ -65,8 +70,13 @@ def test_the_whole_text() -> None:
         Slots(
             profile=(doc("me", summary="Prefers short answers."),),
             prohibitions=(doc("db", heading=("Rules", "Drop"), tags=("sql", "ops"), summary="Nobody drops tables."),),
-            relevant=(doc("deploy", mark="changed", source="work", date=""),),
-            cards=("Alice: leads payments",),
+            resume="2026-01-01 12:00 UTC: asked “why?”",
+            relevant=(
+                doc("deploy", mark="changed", source="work", date=""),
+                doc("port", mark="re-confirm"),
+                doc("old", mark="uncommitted, old, re-confirm"),
+            ),
+            cards=(card("Alice: leads payments"),),
         )
     )
     assert found.text == (
@@ -76,9 +86,13 @@ def test_the_whole_text() -> None:
         "- About me — Prefers short answers. · me.md:3 · 2026-01-02\n"
         "Standing prohibitions recorded by the team:\n"
         "- About db › Rules › Drop — Nobody drops tables.  #sql #ops · db.md:3 · 2026-01-02\n"
+        "Where the last session stopped:\n"
+        "- 2026-01-01 12:00 UTC: asked “why?”\n"
         "Related to this request:\n"
         "- Alice: leads payments\n"
         "- About deploy — One sentence. · work › deploy.md:3 [changed]\n"
+        "- About port — One sentence. · port.md:3 (noted 2026-01-02, re-confirm)\n"
+        "- About old — One sentence. · old.md:3 (noted 2026-01-02, old, re-confirm) [uncommitted]\n"
         "(end of notes)"
     )
     assert (found.outcome, found.why, found.commit) == ("injected", "ok", "1a2b3c4d5e6f")
@@ -90,8 +104,8 @@ def test_equal_arguments_give_equal_bytes() -> None:
 
 def test_slots_come_in_order() -> None:
     assert placed(compose(FULL)) == [
-        "profile/p1", "profile/p2", "prohibitions/n1", "prohibitions/n2", "latest/l1", "latest/l2", "relevant/r1",
-        "relevant/r2",
+        "profile/p1", "profile/p2", "prohibitions/n1", "prohibitions/n2", "latest/l1", "latest/l2",
+        "cards/Alice: leads payments", "relevant/r1", "relevant/r2",
     ]  # fmt: skip
 
 
@@ -120,7 +134,7 @@ def test_given_notes_are_not_relevant_again() -> None:
 
 def test_given_notes_are_left_out_everywhere_in_a_running_session() -> None:
     found = compose(FULL, given=frozenset({"r1", "p1", "n1"}), fixed=False)
-    assert placed(found) == ["profile/p2", "prohibitions/n2", "relevant/r2"]
+    assert placed(found) == ["profile/p2", "prohibitions/n2", "cards/Alice: leads payments", "relevant/r2"]
 
 
 def test_at_most_so_many_relevant_entries() -> None:
@@ -134,7 +148,7 @@ def test_relevant_chars_limit_that_slot_alone() -> None:
     found = compose(FULL, relevant_chars=size)
     assert placed(found)[-1] == "relevant/r1"
     assert "relevant r2.md:3 relevant-chars" in found.cut
-    assert len(placed(found)) == 7
+    assert len(placed(found)) == 8
 
 
 def test_cut_order_is_fixed() -> None:
@@ -146,7 +160,7 @@ def test_cut_order_is_fixed() -> None:
             if reason not in order:
                 order.append(reason)
     assert order == [
-        "relevant r2.md:3 budget", "relevant r1.md:3 budget", "cards budget", "profile p2.md:3 budget",
+        "relevant r2.md:3 budget", "relevant r1.md:3 budget", "cards entities.md:3 budget", "profile p2.md:3 budget",
         "profile p1.md:3 budget", "latest l2.md:3 budget", "latest l1.md:3 budget", "prohibitions n2.md:3 budget",
         "prohibitions n1.md:3 budget",
     ]  # fmt: skip
@@ -280,7 +294,8 @@ MANY = st.lists(DOCUMENTS, max_size=4).map(tuple)
         prohibitions=MANY,
         latest=MANY,
         relevant=MANY,
-        cards=st.lists(NASTY, max_size=3).map(tuple),
+        resume=NASTY,
+        cards=MANY,
         pointer=st.booleans(),
     ),
     st.integers(0, 2500),
@@ -312,6 +327,6 @@ def test_no_note_breaks_the_frame(
     rows = len(found.placed)
     if slots.pointer and any(item.slot == "relevant" for item in found.placed):
         rows -= sum(item.slot == "relevant" for item in found.placed) - 1
-    assert 0 <= len(entries) - rows <= len(slots.cards)
+    assert 0 <= len(entries) - rows <= bool(slots.resume)
     hashes = [item.document.content_hash for item in found.placed]
     assert len(hashes) == len(set(hashes))

@@ -1,0 +1,257 @@
+"""Notes that are not committed yet, laid over a commit's view: ranked with it, marked, and never written.
+
+Git tells which files differ; they are read from the work tree and become one more segment, in memory, of a
+view in which the committed versions of the same files do not count. The fixed slots stay the commit's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from pathlib import Path
+from threading import Thread
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from recall_git import analysis, sync, worktree
+from recall_git.config import Settings
+from recall_git.errors import RecallError
+from recall_git.index import lexical, vectors
+from recall_git.index import store as stores
+from recall_git.index.lexical import FIELDS, Postings
+from recall_git.index.vectors import Encoder
+from recall_git.repo import Repo
+from recall_git.retrieve import Floats, Mask, View
+from recall_git.search import Memory
+from recall_git.select import ATTRIBUTES_FILE, IGNORE_FILE, selector
+from recall_git.types import NoteEntry
+
+FILES_MAX = 100
+BYTES_MAX = 1 << 20
+"""What is read of the work tree for one prompt at most; files in the order of their paths."""
+FILE_BYTES_MAX = 256 << 10
+FRESH_S = 2.0
+"""Git is not asked again within this, unless a folder of notes looks different. What changed is always read anew."""
+WAIT_S = 10.0
+MARK = "uncommitted"
+_FOLDERS_MAX = 400
+_WATCHED_MAX = 8
+
+
+def lay_over(repo: Repo, memory: Memory, *, wait_s: float = WAIT_S) -> Memory:
+    """Return *memory* with the notes that the work tree has and the commit has not; the same when there are none.
+
+    *wait_s*: how long Git may take; past that the last known state counts, and there may be none.
+    """
+    settings = memory.settings
+    if repo.top is None or not settings.overlay:
+        return memory
+    if len(_watches) > _WATCHED_MAX:
+        _watches.clear()
+    watch = _watches.setdefault(repo.git_dir, _Watch())
+    changed = watch.changed(repo, memory, wait_s)
+    if not changed:
+        return memory
+    commit = repo.commit(memory.commit) or repo.head()
+    if commit is None:
+        return memory
+    is_note = selector(settings, _rules(repo, commit.tree))
+    paths = [path for path in changed if is_note(path)]
+    files = list(_read(repo.top, paths[:FILES_MAX]))
+    gone = [path for path in paths if not os.path.lexists(repo.top / path)]
+    store = sync.open_store(repo, settings)
+    hidden: list[int] = []
+    for path in (*(path for path, _ in files), *gone):
+        blob = repo.file_in_tree(commit.tree, path)
+        if blob:
+            hidden += sync.keyed(store, settings, [NoteEntry(path, blob)])
+    segment = _segment(tuple(files), settings.types, memory.encoder)
+    view = memory.view
+    if not len(segment) and not hidden:
+        return memory
+    kept = watch.view
+    if kept is None or kept.made_of != (view, segment, tuple(hidden)):
+        kept = watch.view = Overlaid(view, segment, hidden, memory.commit_time)
+    return replace(memory, view=kept)
+
+
+class Unsaved(stores.Segment):
+    """A segment in memory: what ``View`` asks of one, and nothing on disk."""
+
+    def __init__(self, documents: Sequence[stores.Prepared], counts: Sequence[int], encoded: Floats) -> None:
+        self.name = MARK
+        self.vectors, self.scales = vectors.quantise(encoded)
+        self.documents = documents
+        self.counts = counts
+        self.docs = np.zeros(len(documents), stores.DOC)
+        self.docs["hash"] = [int(document.document.content_hash, 16) for document in documents]
+        self.docs["day"] = [document.day for document in documents]
+        self.docs["flags"] = [document.flags for document in documents]
+        self.lengths = np.zeros((len(documents), len(FIELDS)), np.uint32)
+        found: dict[tuple[str, str], dict[int, int]] = {}
+        for number, document in enumerate(documents):
+            for column, field in enumerate((*FIELDS, "path")):
+                terms = analysis.terms(getattr(document.texts, field))
+                if column < len(FIELDS):
+                    self.lengths[number, column] = len(terms)
+                for term in terms:
+                    row = found.setdefault((field, term), {})
+                    row[number] = row.get(number, 0) + 1
+        none = np.zeros(0, np.uint16)
+        self._postings = {
+            key: Postings(np.array(list(row), np.uint32), np.array(list(row.values()), np.uint16), none)
+            for key, row in found.items()
+        }
+
+    def postings(self, field: str, term: str) -> Postings | None:
+        return self._postings.get((field, term))
+
+    def row(self, number: int) -> dict[str, Any]:
+        return asdict(replace(self.documents[number].document, mark=MARK))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Overlaid(View):
+    """A commit's view in which the files of *segment* and of the keys *hidden* are as in the work tree."""
+
+    def __init__(self, base: View, segment: Unsaved, hidden: Sequence[int], time: int) -> None:
+        rows = np.flatnonzero(np.isin(base.rows["key"], np.array(hidden, np.uint64)))
+        added = len(segment)
+        self.base = base
+        self.made_of = (base, segment, tuple(hidden))
+        self.snapshot = base.snapshot
+        self.segments = (*base.segments, segment)
+        self.bases = np.append(base.bases, base.bases[-1] + added)
+        self.live = np.concatenate([base.live & ~np.isin(base.note, rows), np.ones(added, bool)])
+        owners = np.repeat(np.arange(len(segment.counts)), segment.counts).astype(np.int32)
+        self.note = np.concatenate([base.note, base.notes + owners])
+        self.time = np.concatenate([base.time, np.full(added, time, np.int64)])
+        self.rows = base.rows
+        self.notes = base.notes + len(segment.counts)
+        self.complete = True
+        self.count = int(self.live.sum())
+        self._added = segment
+
+    @cached_property
+    def note_spans(self) -> Floats:
+        unit = self._added.vectors * self._added.scales[:, None]
+        ends = np.cumsum([0, *self._added.counts])
+        summed = [np.linalg.norm(unit[first:last].sum(axis=0)) for first, last in pairwise(ends.tolist())]
+        spans: Floats = np.concatenate([self.base.note_spans, np.array(summed, np.float32)])
+        spans[spans == 0] = 1
+        return spans
+
+    def flagged(self, flags: int) -> list[int]:
+        if flags & (stores.PROFILE | stores.PROHIBITION | stores.LATEST):
+            return self.base.flagged(flags)
+        return super().flagged(flags)
+
+    def matching(self, parsed: lexical.Parsed) -> Mask:
+        found: Mask = np.concatenate([self.base.matching(parsed), np.zeros(len(self._added), bool)])
+        return found & self.live
+
+
+@lru_cache(maxsize=4)
+def _segment(files: tuple[tuple[str, bytes], ...], types: tuple[str, ...], encoder: Encoder) -> Unsaved:
+    settings = Settings(types=types)
+    documents: list[stores.Prepared] = []
+    counts, texts = [], []
+    for path, data in files:
+        prepared, embedded = sync.prepare(0, NoteEntry(path, ""), data, settings)
+        documents += prepared.documents
+        counts.append(len(prepared.documents))
+        texts += embedded
+    return Unsaved(documents, counts, encoder.encode(texts))
+
+
+def _read(top: Path, paths: Iterable[str]) -> Iterable[tuple[str, bytes]]:
+    left = BYTES_MAX
+    for path in paths:
+        data = worktree.read(top, path, FILE_BYTES_MAX)
+        if data is not None and len(data) <= left:
+            left -= len(data)
+            yield path, data
+
+
+@lru_cache(maxsize=8)
+def _tree(repo: Repo, tree: str) -> tuple[tuple[tuple[str, bytes], ...], tuple[str, ...]]:
+    """Return the files of *tree* that select notes, and its folders."""
+    rules, folders = [], {""}
+    for entry in repo.files(tree):
+        folders.add(entry.path.rpartition("/")[0])
+        if entry.path.endswith((IGNORE_FILE, ATTRIBUTES_FILE)):
+            rules.append((entry.path, repo.read(entry.blob) or b""))
+    return tuple(rules), tuple(sorted(folders))
+
+
+def _rules(repo: Repo, tree: str) -> Sequence[tuple[str, bytes]]:
+    return [
+        (path, data) for path, data in _tree(repo, tree)[0] if path.rpartition("/")[2] in (IGNORE_FILE, ATTRIBUTES_FILE)
+    ]
+
+
+class _Watch:
+    """What Git said last about one work tree, and the thread that asks it."""
+
+    def __init__(self) -> None:
+        self.paths: tuple[str, ...] = ()
+        self.view: Overlaid | None = None
+        """The view that was laid last: while nothing changes, its statistics stay."""
+        self._asked = -FRESH_S
+        self._seen: object = None
+        self._thread: Thread | None = None
+
+    def changed(self, repo: Repo, memory: Memory, wait_s: float) -> tuple[str, ...]:
+        """Return the paths that differ from the commit, ordered."""
+        looks = _looks(repo, memory)
+        if monotonic() - self._asked < FRESH_S and looks == self._seen:
+            return self.paths
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = Thread(target=self._ask, args=(repo, memory.settings.extensions, looks), daemon=True)
+            self._thread.start()
+        self._thread.join(wait_s)
+        return self.paths
+
+    def _ask(self, repo: Repo, extensions: Sequence[str], looks: object) -> None:
+        now = monotonic()
+        patterns = [f":(icase,glob)**/*.{extension.lstrip('.')}" for extension in extensions]
+        try:
+            out = repo.git(
+                "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all",
+                "--", *patterns,
+            )  # fmt: skip
+        except RecallError:
+            return
+        rows = [os.fsdecode(row) for row in out.split(b"\0") if len(row) > 3]
+        # Unmerged files hold both sides and marks between them: the commit's version is the better one.
+        self.paths = tuple(sorted(row[3:] for row in rows if "U" not in row[:2] and row[:2] not in ("AA", "DD")))
+        self._asked, self._seen = now, looks
+
+
+def _looks(repo: Repo, memory: Memory) -> object:
+    """Return what changes when a note is added, removed, renamed or staged; not when one is edited in its place."""
+    assert repo.top is not None
+    commit = repo.commit(memory.commit)
+    folders = _tree(repo, commit.tree)[1] if commit else ("",)
+    if len(folders) > _FOLDERS_MAX:
+        return object()
+    top = str(repo.top)
+    return (memory.commit, _stamp(f"{repo.git_dir}/index"), *(_stamp(f"{top}/{name}") for name in folders))
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    try:
+        status = os.lstat(path)  # Path costs more than the call, and there may be hundreds
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
+_watches: dict[Path, _Watch] = {}
