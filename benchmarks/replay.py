@@ -61,6 +61,7 @@ def replay(source: Path, checks: int, seed: int, limit: int) -> bool:
             check=True,
             text=True,
         ).stdout.split()[: limit or None]
+        sync.DEAD_DOCS = 1 << 60  # nothing is collected, so that what was embedded twice would be seen
         chosen = set(random.Random(seed).sample(range(len(listed)), min(checks, len(listed))))
         encoder, engine = Counting(), Engine()
         engine._encoders[""] = encoder

@@ -148,6 +148,10 @@ class Engine:
         """Use a model that another engine has loaded."""
         self._encoders[model] = encoder
 
+    def snapshot(self, repo: Repo) -> stores.Snapshot | None:
+        """Return the state of the index that is open for *repo*, if one is."""
+        return self._kept(repo).snapshot
+
     def bring_up(self, git_dir: Path, settings: Settings, oid: str) -> bool:
         """Make the index hold commit *oid* if that is little work; return whether it does."""
         repo = self._open[git_dir].repo if git_dir in self._open else Repo(git_dir)
@@ -235,7 +239,8 @@ class Engine:
                 self._kept(repo).much = commit.oid, self._kept(repo).stamp
                 return False
         try:
-            sync.refresh(repo, settings, commit=commit, encoder=self.encoder(settings.model), lock_timeout_s=0.05)
+            encoder, reuse = self.encoder(settings.model), self.snapshot(repo)
+            sync.refresh(repo, settings, commit=commit, encoder=encoder, lock_timeout_s=0.05, reuse=reuse)
         except (IndexBusy, IndexUnwritable):
             return False
         return True

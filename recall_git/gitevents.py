@@ -55,17 +55,17 @@ def handle(
             behind(repo.top or repo.git_dir)
             return f"{hook}: much to do, done elsewhere"
         try:
-            added = _refresh(repo, settings, engine, hook, wait_s=0.2 if behind else 30)
+            done = _refresh(repo, settings, engine, hook, wait_s=0.2 if behind else 30)
         except IndexBusy:
             if not behind:
                 raise
             behind(repo.top or repo.git_dir)
             return f"{hook}: another process writes, done after it"
-        if sync.is_overgrown(repo, settings):
-            if behind:
-                behind(repo.top or repo.git_dir)
-            else:
-                sync.collect(repo, settings)
+        added = done.documents_added
+        if done.overgrown and behind:
+            behind(repo.top or repo.git_dir)
+        elif done.overgrown:
+            sync.collect(repo, settings)
     return f"{hook}: {added} documents, {1000 * (perf_counter() - started):.0f} ms"
 
 
@@ -77,11 +77,11 @@ def _is_much(repo: Repo, engine: Engine) -> bool:
         return True
 
 
-def _refresh(repo: Repo, settings: Settings, engine: Engine, hook: str, *, wait_s: float) -> int:
+def _refresh(repo: Repo, settings: Settings, engine: Engine, hook: str, *, wait_s: float) -> sync.SyncResult:
     encoder = engine.encoder(settings.model)
-    added = sync.refresh(repo, settings, encoder=encoder, lock_timeout_s=wait_s).documents_added
+    done = sync.refresh(repo, settings, encoder=encoder, lock_timeout_s=wait_s, reuse=engine.snapshot(repo))
     publish.publish(repo, engine.open(repo).memory, note=hook != "post-checkout")
-    return added
+    return done
 
 
 def _in_progress(repo: Repo) -> bool:

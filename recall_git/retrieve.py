@@ -6,6 +6,7 @@ index that has grown over thousands of commits ranks like one that was built fro
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -177,13 +178,14 @@ class View:
     def term(self, term: str) -> Term:
         """Return what *term* gives to the scores; it depends on the view alone, so it is kept."""
         kept = self._terms.get(term)
-        if kept is None:
-            kept = self._weigh(term)
-            self._terms_bytes += kept.nbytes
-            if self._terms_bytes > max(KEPT_BYTES, KEPT_BYTES_A_DOCUMENT * len(self.live)):
-                self._terms.clear()
-                self._terms_bytes = kept.nbytes
-            self._terms[term] = kept
+        if kept is not None:
+            self._terms.move_to_end(term)
+            return kept
+        kept = self._terms[term] = self._weigh(term)
+        self._terms_bytes += kept.nbytes
+        most = max(KEPT_BYTES, KEPT_BYTES_A_DOCUMENT * len(self.live))
+        while self._terms_bytes > most and len(self._terms) > 1:
+            self._terms_bytes -= self._terms.popitem(last=False)[1].nbytes
         return kept
 
     def _weigh(self, term: str) -> Term:
@@ -193,7 +195,7 @@ class View:
         note_weights: list[Floats] = []
         for field, norm, note_norm in zip(FIELDS, self.norms, self.note_norms, strict=True):
             for base, postings in self.postings(field, term):
-                ids, tf = _live(base, postings, self.live)
+                ids, tf = _live(base, postings, None if self.count == len(self.live) else self.live)
                 places.append(ids)
                 weights.append(tf * norm[ids])
                 owners.append(self.note[ids].astype(np.int64))
@@ -223,8 +225,8 @@ class View:
         return {}
 
     @cached_property
-    def _terms(self) -> dict[str, Term]:
-        return {}
+    def _terms(self) -> OrderedDict[str, Term]:
+        return OrderedDict()
 
     def cosines(self, vector: Floats) -> Floats:
         """Return the cosine of *vector* (dim,) with every document, -1 outside the view."""
@@ -328,9 +330,12 @@ def _spread(
     return starts + np.arange(total), np.repeat(owners, count).astype(np.int64)
 
 
-def _live(base: int, postings: Postings, live: Mask) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Return the numbers and frequencies of those postings that are in the view."""
-    ids = postings.ids.astype(np.int64) + base
+def _live(base: int, postings: Postings, live: Mask | None) -> tuple[npt.NDArray[np.int64], Floats]:
+    """Return the numbers and frequencies of those postings that are in the view (all: *live* is None)."""
+    ids = postings.ids.astype(np.int64)
+    ids += base
+    if live is None:
+        return ids, postings.counts.astype(np.float32)
     kept = live[ids]
     if kept.all():
         return ids, postings.counts.astype(np.float32)
@@ -339,10 +344,17 @@ def _live(base: int, postings: Postings, live: Mask) -> tuple[npt.NDArray[np.int
 
 def _summed(documents: npt.NDArray[np.int64], values: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
     """Return *documents* ascending, each once, with the sum of its values in their order."""
+    if not len(documents):
+        return documents, values
+    fresh = np.ones(len(documents), bool)
+    np.greater(documents[1:], documents[:-1], out=fresh[1:])
+    if fresh.all():  # one field of one segment: nothing to sort, nothing to add
+        return documents, values
     order = np.argsort(documents, kind="stable")
     documents, values = documents[order], values[order]
-    first = np.flatnonzero(np.diff(documents, prepend=-1))
-    return documents[first], np.add.reduceat(values, first) if len(first) else values
+    np.not_equal(documents[1:], documents[:-1], out=fresh[1:])
+    first = np.flatnonzero(fresh)
+    return documents[first], np.add.reduceat(values, first)
 
 
 def _cosines(vectors: npt.NDArray[np.int8], scales: Floats, vector: Floats, out: Floats) -> None:

@@ -36,7 +36,7 @@ SMALL_DOCS = 4096
 MANY_SMALL = 8
 """… once there are this many of them, so that hundreds of small commits do not slow a query."""
 DEAD_DOCS = 5000
-"""Documents that came since the last ``collect`` before ``tidy`` calls it again, and at least as many as it kept."""
+"""Documents that came since the last ``collect`` before it is due again, and at least as many as it kept."""
 
 Progress = Callable[[int, int], None]
 
@@ -51,6 +51,8 @@ class SyncResult:
     documents_added: int
     notes_added: int
     seconds: float
+    overgrown: bool = False
+    """So much has come since the last ``collect`` that most of the index may be dead."""
 
 
 def settings_of(
@@ -106,11 +108,12 @@ def refresh(
     progress: Progress | None = None,
     encoder: Encoder | None = None,
     lock_timeout_s: float = 30,
+    reuse: stores.Snapshot | None = None,
 ) -> SyncResult:
     """Make the index hold *commit* (default HEAD) and its view the newest; with *full*, from nothing.
 
     Documents that the index has are not read, parsed or embedded again. *encoder* is the model if it is
-    loaded already. Raises NoCommits, NotEnabled, IndexBusy.
+    loaded already, *reuse* a state of the index that is open already. Raises NoCommits, NotEnabled, IndexBusy.
     """
     started = perf_counter()
     commit = commit or repo.head()
@@ -121,7 +124,7 @@ def refresh(
     name = view_name(commit, settings)
     last = {"commit": commit.oid, "border": _border(repo)}
     added = Added(0, 0)
-    before = store.open_or_empty()
+    before = now = store.open_or_empty(reuse)
     if full or not _is_current(before, wanted, {**last, "view": name}):
         with store.writing(lock_timeout_s, before) as writer:
             if full or writer.current.last.get("border", "") != last["border"]:
@@ -132,8 +135,10 @@ def refresh(
             last["kept"] = writer.current.last.get("kept") or str(writer.current.documents)
             writer.write_view(name, make_view(repo, commit, settings, writer.current, wanted), last)
             compact(writer)
-    before.close()
-    return SyncResult(commit.oid, name, len(wanted), added.documents, added.notes, perf_counter() - started)
+            now = writer.current
+    return SyncResult(
+        commit.oid, name, len(wanted), added.documents, added.notes, perf_counter() - started, _is_overgrown(now)
+    )
 
 
 def _border(repo: Repo) -> str:
@@ -156,8 +161,6 @@ def index_staged(repo: Repo, settings: Settings, staged: Sequence[NoteEntry], en
             return add_missing(writer, repo, settings, wanted, encoder=encoder).documents
     except IndexBusy:
         return 0
-    finally:
-        before.close()
 
 
 def keyed(store: stores.Store, settings: Settings, entries: Sequence[NoteEntry]) -> dict[int, NoteEntry]:
@@ -413,11 +416,8 @@ def collect(repo: Repo, settings: Settings) -> tuple[int, int]:
         return before, after
 
 
-def is_overgrown(repo: Repo, settings: Settings) -> bool:
-    """Whether so much has come since the last ``collect`` that most of the index may be dead."""
-    snapshot = open_store(repo, settings).open_or_empty()
+def _is_overgrown(snapshot: stores.Snapshot) -> bool:
     kept = int(snapshot.last.get("kept", "0"))
-    snapshot.close()
     return snapshot.documents - kept > max(DEAD_DOCS, kept)
 
 

@@ -232,7 +232,7 @@ def examples() -> Iterator[object]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the examples are for a POSIX shell")
-@pytest.mark.parametrize("block", examples())
+@pytest.mark.parametrize("block", list(examples()))
 def test_examples_run(block: str, repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> None:
     repo.commit({**demo.NOTES})
     monkeypatch.chdir(repo.path)

@@ -54,7 +54,7 @@ def _index(args: Namespace) -> int:
     with bar("notes", quiet=args.quiet) as progress:
         result = sync.refresh(repo, settings, full=args.full, progress=progress)
     publish.publish(repo, engine.open(repo, environ=os.environ).memory)
-    if sync.is_overgrown(repo, settings):
+    if result.overgrown:
         sync.collect(repo, settings)
     if not args.quiet:
         for problem in problems:

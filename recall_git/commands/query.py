@@ -33,8 +33,7 @@ def run(argv: list[str]) -> int:
     memory = opened.memory if args.at else overlay.lay_over(opened.repo, opened.memory)
     if args.stdin:
         for name, text in _lines():
-            found = search.search(memory, text, limit=args.limit, legs=args.legs)
-            _emit({"id": name, "inject": found.inject, "why": found.why, "hits": list(map(row_of, found.hits))}, args)
+            _emit({"id": name, **_as_prompt(memory, text, args)}, args)
         return EXIT_OK
     text = " ".join(args.text)
     found = search.search(memory, text, limit=args.limit, legs=args.legs, language=True)
@@ -43,6 +42,17 @@ def run(argv: list[str]) -> int:
     else:
         _print(found, memory)
     return EXIT_OK if found.hits else EXIT_NOTHING
+
+
+def _as_prompt(memory: Memory, text: str, args: Namespace) -> dict[str, Any]:
+    """Return whether a prompt hook would inject anything for *text*, why, and the hits whatever the gate says."""
+    from recall_git import gate, search
+
+    verdict = gate.judge(text)
+    found = search.search(memory, verdict.query if verdict.open else text, limit=args.limit, legs=args.legs)
+    inject = verdict.open and found.inject
+    hits = [row_of(hit) | {"inject": hit.inject and inject} for hit in found.hits]
+    return {"inject": inject, "why": found.why if verdict.open else verdict.why, "hits": hits}
 
 
 def _parse(argv: list[str]) -> Namespace:

@@ -89,7 +89,10 @@ class PreparedFile:
 
 
 class Segment:
-    """One immutable segment, open for reading: all of its files are, so a writer may remove them meanwhile."""
+    """One immutable segment, open for reading: all of its files are, so a writer may remove them meanwhile.
+
+    Snapshots share segments; the last to forget one closes its files.
+    """
 
     def __init__(self, folder: Path, name: str, checksums: Mapping[str, Sequence[object]]) -> None:
         self.name = name
@@ -286,15 +289,11 @@ class Store:
             raise IndexBusy(timeout_s) from error
         except OSError as error:
             raise IndexUnwritable(str(self.folder), error.strerror or "unwritable") from error
-        writer = None
         try:
-            writer = Writer(self, self.open_or_empty(reuse))
-            yield writer
+            yield Writer(self, self.open_or_empty(reuse))
         except OSError as error:
             raise IndexUnwritable(str(self.folder), error.strerror or "unwritable") from error
         finally:
-            if writer is not None:
-                writer.close()
             lock.release()
 
     def open_or_empty(self, reuse: Snapshot | None = None) -> Snapshot:
@@ -348,14 +347,8 @@ class Writer:
     def __init__(self, store: Store, current: Snapshot) -> None:
         self._store = store
         self.current = current
-        self._opened = set(current.segments)
         for left in store.folder.glob("tmp-*"):  # of a writer that was killed
             _remove(left)
-
-    def close(self) -> None:
-        """Give the files back."""
-        for segment in self._opened:
-            segment.close()
 
     def add(self, files: Sequence[PreparedFile], encoded: npt.NDArray[np.float32]) -> None:
         """Write *files* as a new segment and publish it. *encoded*: (documents, dim), in the files' order."""
@@ -450,9 +443,7 @@ class Writer:
         fill(folder)
         checksums = {path.name: self._store.checksum(path) for path in sorted(folder.iterdir())}
         folder.rename(self._store.folder / f"seg-{token}")
-        made = Segment(self._store.folder, f"seg-{token}", checksums)
-        self._opened.add(made)
-        return made
+        return Segment(self._store.folder, f"seg-{token}", checksums)
 
     def _publish(self, segments: Sequence[Segment], last: Mapping[str, str] | None = None) -> None:
         generation = self.current.generation + 1

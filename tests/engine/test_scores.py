@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from math import log1p
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from conftest import GitRepo
+from hookhelp import enable
 
 from recall_git import analysis, sync
 from recall_git.index.lexical import BOOSTS, FIELDS, K1, B
 from recall_git.repo import Repo
 from recall_git.retrieve import View
 
-from .conftest import enable
+if TYPE_CHECKING:
+    from conftest import GitRepo
+
 
 LATIN = "quince jelly jar pantry cold store port database staging apply terraform"
 WORDS = (*LATIN.split(), "果冻", "储藏", "瓶子", "冷藏", "ゼリー", "保存")

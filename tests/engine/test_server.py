@@ -7,14 +7,17 @@ import shutil
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from conftest import GitRepo
+from hookhelp import Hooks, alive, enable, text_of, wait_for, word
 
 from recall_git import sync, talk
 from recall_git.repo import Repo
 
-from .conftest import Hooks, alive, enable, text_of, wait_for, word
+if TYPE_CHECKING:
+    from conftest import GitRepo
+
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no Unix sockets")
 

@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from trusthelp import lines, placed
 
 from recall_git import beside, entities, recall
+from trust.trusthelp import lines, placed
 
 if TYPE_CHECKING:
     from conftest import GitRepo

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from trusthelp import BASE, lines, note, placed
 
 from recall_git import freshness, recall
 from recall_git.config import Settings
+from trust.trusthelp import BASE, lines, note, placed
 
 if TYPE_CHECKING:
     from conftest import GitRepo

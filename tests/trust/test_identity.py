@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from trusthelp import note, placed
 
 from recall_git import publish, recall
+from trust.trusthelp import note, placed
 
 if TYPE_CHECKING:
     from conftest import GitRepo

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from trusthelp import lines, note, placed
 
 from recall_git import beside, overlay, recall
+from trust.trusthelp import lines, note, placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

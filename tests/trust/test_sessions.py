@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from trusthelp import note
 
 from recall_git import hook, session, trace
+from trust.trusthelp import note
 
 if TYPE_CHECKING:
     from conftest import GitRepo

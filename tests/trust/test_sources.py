@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from trusthelp import lines, note
 
 from recall_git import beside, hook, recall, trace
+from trust.trusthelp import lines, note
 
 if TYPE_CHECKING:
     from conftest import GitRepo
