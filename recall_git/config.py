@@ -64,7 +64,6 @@ class Settings:
     stale_days: int = 180
     age: tuple[str, ...] = ()
     log_prompts: bool = False
-    authors: bool = False
 
 
 def _flag(text: str) -> bool:
@@ -172,7 +171,6 @@ KEYS = (
     Key("age", _pairs(_ages), "TYPE=RECENT/STALE: days for notes of a type instead of recentDays and staleDays; "
         "'never' for no limit; 'prohibition' is a lesson of high priority.", many=True),
     Key("logPrompts", _flag, "Whether the log keeps the prompt's text instead of a hash."),
-    Key("authors", _flag, "Whether entries name the commit's author."),
 )  # fmt: skip
 _BY_NAME = {key.name.lower(): key for key in KEYS}
 assert {key.field for key in KEYS} == {f.name for f in fields(Settings)}

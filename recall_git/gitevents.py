@@ -56,11 +56,11 @@ def handle(
             return f"{hook}: much to do, done elsewhere"
         try:
             done = _refresh(repo, settings, engine, hook, wait_s=0.2 if behind else 30)
-        except IndexBusy:
+        except (IndexBusy, IndexUnusable) as error:
             if not behind:
                 raise
             behind(repo.top or repo.git_dir)
-            return f"{hook}: another process writes, done after it"
+            return f"{hook}: done elsewhere, {error}"
         added = done.documents_added
         if done.overgrown and behind:
             behind(repo.top or repo.git_dir)

@@ -53,7 +53,7 @@ def answer(data: bytes, cwd: Path, environ: Mapping[str, str], engine: Engine, *
     event = dialects.read(data, environ)
     if event is None:
         return Answer()
-    run = _Run()
+    run = _Run(started)
     digest = guarded(lambda: _look(event, cwd, environ, engine, run, deadline))
     if digest is None:
         return Answer()
@@ -108,6 +108,7 @@ def guarded(work: Callable[[], Digest]) -> Digest | None:
 class _Run:
     """What one run has reached, for the log."""
 
+    started: float
     repo: Repo | None = None
     opened: Opened | None = None
 
@@ -125,6 +126,11 @@ def _look(
         if run.repo is None:
             raise
         run.opened = engine.open(run.repo, environ=environ)
+    if deadline:  # somebody waits: the client's deadline, or the one that was set here when that is nearer
+        settings = run.opened.memory.settings
+        name = "start_timeout_ms" if event.kind == "start" else "timeout_ms"
+        if getattr(settings, name) != getattr(Settings(), name):
+            deadline = min(deadline, run.started + getattr(settings, name) / 1000)
     if deadline and perf_counter() > deadline:
         return Digest(outcome="late", why="past the deadline before the search", commit=run.opened.memory.commit)
     around = beside.beside(engine, run.opened, environ=environ, deadline=deadline)

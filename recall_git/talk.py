@@ -67,13 +67,17 @@ def _run(args: list[str]) -> None:
         _write(1, answer)
 
 
+STARTS = (b'essionStart"', b'"agentSpawn"', b'"is_first_turn": true', b'"is_first_turn":true')
+"""What marks the start of a session, in all dialects."""
+
+
 def _timeout(environ: dict[str, str], data: bytes, *, is_git: bool) -> int:
     """Deadline in ms. RECALL_TIMEOUT_MS and RECALL_START_TIMEOUT_MS replace the defaults."""
     if is_git:
         return GIT_TIMEOUT_MS
     name, usual = (
         ("RECALL_START_TIMEOUT_MS", START_TIMEOUT_MS)
-        if b'essionStart"' in data[:65536]  # of all dialects: SessionStart, sessionStart
+        if any(mark in data[:65536] for mark in STARTS)
         else ("RECALL_TIMEOUT_MS", TIMEOUT_MS)
     )
     text = environ.get(name, "")

@@ -17,7 +17,7 @@ def run(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="git recall check",
         description="Check notes as they are staged: front matter that cannot be read, 'supersedes' that leads "
-        "nowhere. Ends with 1 if there is a problem.",
+        "nowhere, lines that look like credentials. Ends with 1 if there is a problem.",
     )
     parser.add_argument("files", nargs="*", help="notes to check; default: those that differ from HEAD")
     args = parser.parse_args(argv)
@@ -38,7 +38,7 @@ def _paths(repo: Repo, files: Sequence[str]) -> set[str] | None:
 
 def examine(repo: Repo, wanted: set[str] | None) -> Iterator[str]:
     """Yield ``path:line: problem`` for the staged notes among *wanted* (None: those that HEAD has otherwise)."""
-    from recall_git import notes
+    from recall_git import guard, notes
     from recall_git.select import select
     from recall_git.sync import settings_of
 
@@ -55,6 +55,9 @@ def examine(repo: Repo, wanted: set[str] | None) -> Iterator[str]:
         note = notes.parse(entry.path, repo.read(entry.blob) or b"")
         if note is None:
             continue
+        for number, line in enumerate(note.body.split("\n"), start=note.body_line):
+            if guard.mask(line) != line:
+                yield f"{entry.path}:{number}: looks like a credential; take it out before it is in the history"
         if note.problem:
             yield f"{entry.path}:1: front matter: {note.problem}"
         for target in (*note.supersedes, *((note.superseded_by,) if note.superseded_by else ())):

@@ -257,6 +257,14 @@ class Store:
             if self.checksum(folder / name) != list(checksum):
                 raise ValueError(f"{folder.name}/{name} has changed")
 
+    def verify(self, segments: Sequence[Segment]) -> None:
+        """Raise IndexUnusable unless the files of open *segments* are still what was opened."""
+        try:
+            for segment in segments:
+                self._check_files(segment.folder, segment.checksums)
+        except (OSError, ValueError) as error:
+            raise IndexUnusable(f"damaged: {error}") from error
+
     def checksum(self, path: Path) -> list[object]:
         """Return the size and the seal of a file."""
         data = path.read_bytes()
@@ -373,7 +381,11 @@ class Writer:
         self._publish([*self.current.segments, self._new_segment(fill)])
 
     def merge(self, segments: Sequence[Segment], keep: npt.NDArray[np.uint64] | None = None) -> None:
-        """Replace *segments* by one with their notes, once each, only those with a key in *keep* when it is given."""
+        """Replace *segments* by one with their notes, once each, only those with a key in *keep* when it is given.
+
+        Raises IndexUnusable when a file of theirs has changed since it was opened: damage must not get a new seal.
+        """
+        self._store.verify(segments)
         chosen, seen = [], np.zeros(0, np.uint64)
         for segment in segments:
             wanted = ~np.isin(segment.files["key"], seen)

@@ -85,3 +85,9 @@ def test_files_are_named_from_where_one_stands(repo: GitRepo, run: Callable[...,
 
 def test_before_the_first_commit_and_with_nothing_staged(repo: GitRepo, run: Callable[..., str]) -> None:
     assert run() == ""
+
+
+def test_a_credential_is_named_before_it_is_in_the_history(repo: GitRepo, run: Callable[..., str]) -> None:
+    repo.write({"a.md": "# Access\n\nNothing here.\n\nkey: AKIA" + "Q3EXAMPLE7KEY234\n"})
+    repo.git("add", "-A")
+    assert run() == "a.md:5: looks like a credential; take it out before it is in the history\n"

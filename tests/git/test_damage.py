@@ -79,6 +79,7 @@ def test_every_file_flipped_or_cut_means_silence_or_the_same_answer(filled: Weat
                 memory = None
             if memory is not None:
                 assert rows_of(memory.view) == right or memory.commit != filled.repo.head()
+        filled.engine = filled.new_engine()  # a process that has it open already does not look again
         filled.hook("post-commit")
         assert filled.check() == right
     assert not list(opened(filled)[1].folder.glob("tmp-*"))
@@ -101,6 +102,21 @@ def test_a_file_of_another_segment_is_not_taken_for_this_one(filled: Weather) ->
     one.write_bytes(two.read_bytes())
     with pytest.raises(IndexUnusable):
         opened(filled)[1].open()
+    filled.engine = filled.new_engine()
+    filled.hook("post-commit")
+    assert filled.check() == right
+
+
+def test_damage_under_an_open_index_gets_no_new_seal(filled: Weather) -> None:
+    right = filled.check()
+    reuse = filled.snapshot()
+    rows = next(path for path in index_files(filled) if path.name == "rows.jsonl")
+    with rows.open("r+b") as file:  # in place: the open index maps it
+        file.write(b"?")
+    _, store = opened(filled)
+    with store.writing(reuse=reuse) as writer, pytest.raises(IndexUnusable, match="damaged"):
+        writer.merge(writer.current.segments)
+    filled.engine = filled.new_engine()
     filled.hook("post-commit")
     assert filled.check() == right
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recall_git import digest, gate
-from recall_git.types import Slots, Verdict
+from recall_git.types import Document, Slots, Verdict
 
 
 def _lines(text: str) -> list[str]:
@@ -1030,9 +1030,16 @@ def test_query_is_the_part_that_asks(prompt: str, query: str) -> None:
     assert gate.judge(prompt).query == query
 
 
+CARD = Document(
+    path="entities.md", blob="", line=1, heading=(), title="Alice", summary="Alice leads payments", tags=(),
+    type="entity", priority="", date="", owner="", expires="", supersedes=(), superseded_by="", aliases=(),
+    content_hash="c",
+)  # fmt: skip
+
+
 def test_own_digest_is_never_a_query() -> None:
     text = digest.compose(
-        Slots(cards=("Alice leads payments",)),
+        Slots(cards=(CARD,)),
         commit="a" * 40,
         budget_chars=6000,
         relevant_chars=700,
