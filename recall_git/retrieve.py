@@ -48,6 +48,8 @@ class Fusion:
     note_lexical: float
     dense: float
     note_dense: float
+    ceiling: float = float("inf")
+    """Standardised cosines above this count as this: words tell apart what meaning finds equally near."""
 
 
 KEPT_BYTES, KEPT_BYTES_A_DOCUMENT = 4 << 20, 300
@@ -262,11 +264,11 @@ class View:
         loses here (DESIGN section 4). A section also gets the scores of its note.
         """
         fused: Floats = np.float32(fusion.lexical) * _standard(evidence.lexical, self.live)
-        fused += np.float32(fusion.dense) * _standard(evidence.dense, self.live)
+        fused += np.float32(fusion.dense) * np.minimum(_standard(evidence.dense, self.live), fusion.ceiling)
         if self.notes:
             every = np.ones(self.notes, bool)
             whole = np.float32(fusion.note_lexical) * _standard(evidence.note_lexical, every)
-            whole += np.float32(fusion.note_dense) * _standard(evidence.note_dense, every)
+            whole += np.float32(fusion.note_dense) * np.minimum(_standard(evidence.note_dense, every), fusion.ceiling)
             fused += whole[self.note]
         fused[~self.live] = -np.inf
         return fused
