@@ -23,7 +23,7 @@ FUSIONS = {
     "lexical": Fusion(lexical=1.0, note_lexical=0.0, dense=0.0, note_dense=0.0),
     "dense": Fusion(lexical=0.0, note_lexical=0.0, dense=1.0, note_dense=0.0),
 }
-"""What ranks. The hybrid's weights and ceiling are from a grid over ten sets in three languages (docs/adr/0005): of
+"""What ranks. The hybrid's weights and ceiling are from a grid over ten sets in three languages (docs/adr/0011): of
 those with which no set loses against the words of sections alone, the ones that gain most. The others are for
 measuring."""
 CANDIDATES = 40
