@@ -272,7 +272,9 @@ def test_a_server_whose_program_is_gone(
     _, found = examine()
     assert worst(found, "windsurf") == "ok"
     path = hermetic / ".codeium" / "windsurf" / "mcp_config.json"
-    path.write_text(path.read_text().replace('"git-recall"', '"/gone/git-recall"'))
+    settings = json.loads(path.read_text())
+    settings["mcpServers"]["recall"]["command"] = "/gone/git-recall"
+    path.write_text(json.dumps(settings))
     status, found = examine()
     assert status == 1
     assert "there is no program /gone/git-recall" in said(found, "windsurf")
