@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,10 @@ ODD = {
     "doubled key": '{\n  "a": 1,\n  "a": 2\n}\n',
     "mixed layout": '{ "a": 1,\n  "hooks": { "Stop": [ ] } }\n',
 }
+
+PROGRAM = Path(sys.executable).with_name("git-recall.exe" if sys.platform == "win32" else "git-recall")
+SERVER = {"command": str(PROGRAM) if PROGRAM.is_file() else "git-recall", "args": ["mcp"]}
+"""What is registered for one user: the program beside this interpreter where there is one."""
 
 
 YAMLS = {
@@ -357,7 +362,7 @@ def test_what_is_written_for_the_others() -> None:
             {"name": "git-recall-start", "trigger": "SessionStart", "timeout": 10, **kiro},
         ],
     }
-    server = {"command": "git-recall", "args": ["mcp"]}
+    server = SERVER
     assert installed("windsurf") == installed("cline") == {"mcpServers": {"recall": server}}
     assert installed("vscode") == {"servers": {"recall": {"type": "stdio", **server}}}
     assert installed("zed") == {"context_servers": {"recall": {"source": "custom", **server}}}
@@ -447,7 +452,7 @@ def test_an_older_server_of_ours_is_renewed(hermetic: Path) -> None:
     path.parent.mkdir(parents=True)
     write(path, '{\n  "mcpServers": {\n    "recall": {"command": "/old/git-recall", "args": ["mcp"]}\n  }\n}\n')
     agents.load("windsurf").install("user")
-    assert json.loads(read(path)) == {"mcpServers": {"recall": {"command": "git-recall", "args": ["mcp"]}}}
+    assert json.loads(read(path)) == {"mcpServers": {"recall": SERVER}}
 
 
 @pytest.mark.parametrize(
