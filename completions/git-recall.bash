@@ -2,7 +2,7 @@
 _git_recall_words() {
     local words=''
     case "$1" in
-        init) words='--digest --hooks' ;;
+        init) words='--digest --hooks --share' ;;
         install) words='claude-code codex gemini qwen factory kiro hermes cursor copilot vscode pi openclaw opencode amp cline goose windsurf zed --all --user --project --dry-run' ;;
         uninstall) words='claude-code codex gemini qwen factory kiro hermes cursor copilot vscode pi openclaw opencode amp cline goose windsurf zed --all --user --project --dry-run' ;;
         index) words='--full --quiet -C' ;;
@@ -38,7 +38,7 @@ _git_recall() {
     if [ -n "$verb" ]; then
         _git_recall_words "$verb" "$cur"
     else
-        COMPREPLY=($(compgen -W 'init uninit install uninstall index query show digest why log diff remember stats report audit status gc check doctor test eval demo hook mcp server' -- "$cur"))
+        COMPREPLY=($(compgen -W 'init uninit install uninstall index query show digest why log diff remember stats report audit status gc check doctor test eval demo merge-driver hook mcp server' -- "$cur"))
     fi
 }
 

@@ -1,11 +1,12 @@
 # fish completion for git recall. Written by docs/generate.py; do not edit.
 complete -f -c git -n __fish_git_needs_command -a recall -d 'Recall notes of this repository'
 function __recall_needs_verb
-    __fish_seen_subcommand_from recall; and not __fish_seen_subcommand_from init uninit install uninstall index query show digest why log diff remember stats report audit status gc check doctor test eval demo hook mcp server
+    __fish_seen_subcommand_from recall; and not __fish_seen_subcommand_from init uninit install uninstall index query show digest why log diff remember stats report audit status gc check doctor test eval demo merge-driver hook mcp server
 end
 complete -f -c git -n __recall_needs_verb -a init -d 'opt this repository in: settings, hooks, first index'
 complete -c git -n '__fish_seen_subcommand_from recall; and __fish_seen_subcommand_from init' -l digest -x -a 'notes tracked off' -d 'where the digest of a commit is kept: a Git note and an ignored file (notes), a tracked file, nowhere'
 complete -c git -n '__fish_seen_subcommand_from recall; and __fish_seen_subcommand_from init' -l hooks -x -a 'auto native config pre-commit none' -d 'how Git calls recall: config hooks where Git has them (2.54), else hook files (auto); lines for the pre-commit framework; not at all'
+complete -c git -n '__fish_seen_subcommand_from recall; and __fish_seen_subcommand_from init' -l share -x -a '' -d 'fetch and push the digests that are Git notes too, from and to REMOTE (default: origin)'
 complete -f -c git -n __recall_needs_verb -a uninit -d 'take back exactly what init did'
 complete -f -c git -n __recall_needs_verb -a install -d 'connect an agent (claude-code, …)'
 complete -c git -n '__fish_seen_subcommand_from recall; and __fish_seen_subcommand_from install' -l all -d 'every agent that is on this machine'
@@ -83,6 +84,7 @@ complete -c git -n '__fish_seen_subcommand_from recall; and __fish_seen_subcomma
 complete -c git -n '__fish_seen_subcommand_from recall; and __fish_seen_subcommand_from eval' -l json -d 'print JSON'
 complete -f -c git -n __recall_needs_verb -a demo -d 'make a small notes repository and recall from it'
 complete -c git -n '__fish_seen_subcommand_from recall; and __fish_seen_subcommand_from demo' -l keep -x -a '' -d 'make it here (an empty or new folder) and keep it'
+complete -f -c git -n __recall_needs_verb -a merge-driver -d 'settle a merge of the tracked digest (Git runs it)'
 complete -f -c git -n __recall_needs_verb -a hook -d 'answer an agents hook (JSON on stdin)'
 complete -f -c git -n __recall_needs_verb -a mcp -d 'serve the notes to an agent as MCP tools'
 complete -f -c git -n __recall_needs_verb -a server -d 'status, stop or run the resident process'

@@ -108,7 +108,7 @@ def _parser(verb: str) -> argparse.ArgumentParser:
     seen: list[argparse.ArgumentParser] = []
     caught = patch.object(argparse.ArgumentParser, "print_help", lambda self, file=None: seen.append(self))
     with caught, suppress(SystemExit):
-        import_module(f"recall_git.commands.{verb}").run(["-h"])
+        import_module(f"recall_git.commands.{verb.replace('-', '_')}").run(["-h"])
     return seen[0]
 
 

@@ -30,6 +30,7 @@ COMMANDS = {
     "test": "check what prompts must recall, or must leave silent",
     "eval": "measure retrieval on your own questions",
     "demo": "make a small notes repository and recall from it",
+    "merge-driver": "settle a merge of the tracked digest (Git runs it)",
     "hook": "answer an agent's hook (JSON on stdin)",
     "mcp": "serve the notes to an agent as MCP tools",
     "server": "status, stop or run the resident process",
@@ -53,7 +54,7 @@ def main(argv: list[str] | None = None) -> int:
         return EXIT_OK
     verb, rest = (args[0], args[1:]) if args[0] in COMMANDS else ("query", args)
     try:
-        return int(import_module(f"recall_git.commands.{verb}").run(rest))
+        return int(import_module(f"recall_git.commands.{verb.replace('-', '_')}").run(rest))
     except RecallError as error:
         print(f"git-recall: {error}", file=sys.stderr)
         return error.exit_code
@@ -68,7 +69,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def usage() -> str:
     """Return the text of ``git recall -h``."""
-    lines = [f"  {verb:<10} {text}" for verb, text in COMMANDS.items()]
+    lines = [f"  {verb:<12} {text}" for verb, text in COMMANDS.items()]
     return "\n".join(
         (
             "usage: git recall VERB [OPTIONS]   (git recall VERB -h explains one)",

@@ -31,9 +31,9 @@ def handle(
     """Do what *hook* asks for in the repository of *cwd*; return one line for the log.
 
     *release* is called as soon as Git may go on: in pre-commit when Git's index has been read (it may be a
-    temporary file), else at once. Git's variables in *environ* point at the right repository only for
-    GIT_INDEX_FILE, which is relative to *cwd*; the others are not used. *behind* gets the work tree when there
-    is much to index, and is expected to see to it elsewhere; without it the work is done here.
+    temporary file) and a tracked digest is in it, else at once. Git's variables in *environ* point at the right
+    repository only for GIT_INDEX_FILE, which is relative to *cwd*; the others are not used. *behind* gets the work
+    tree when there is much to index, and is expected to see to it elsewhere; without it the work is done here.
     """
     if hook != "pre-commit":
         release()
@@ -43,12 +43,21 @@ def handle(
     settings, _ = sync.settings_of(repo)
     sync.open_store(repo, settings)  # raises NotEnabled before anything is read
     started = perf_counter()
+    framework = "PRE_COMMIT" in environ  # it forbids changes of Git's index; 'git recall check' is its hook
     if hook == "pre-commit":
         index_file = environ.get("GIT_INDEX_FILE", "")
-        staged = repo.staged(cwd / index_file if index_file else None)
-        release()
+        index = cwd / index_file if index_file else None
+        staged = repo.staged(index)
+        tracked = settings.digest == "tracked" and not framework
+        if not tracked:
+            release()
         added = sync.index_staged(repo, settings, staged, engine.encoder(settings.model))
+        if tracked:  # the one thing that must be in the commit: Git waits for it
+            publish.stage(repo, settings, staged, index, engine.encoder(settings.model))
+            release()
     else:
+        if hook == "post-commit" and settings.digest == "tracked":
+            publish.settle(repo)
         if _in_progress(repo) and hook == "post-commit":
             return "skipped: post-rewrite will follow"
         if behind and _is_much(repo, engine):
@@ -62,6 +71,8 @@ def handle(
             behind(repo.top or repo.git_dir)
             return f"{hook}: done elsewhere, {error}"
         added = done.documents_added
+        if settings.digest == "tracked" and not framework and hook in ("post-merge", "post-rewrite"):
+            publish.refresh_tracked(repo, settings, engine.encoder(settings.model))
         if done.overgrown and behind:
             behind(repo.top or repo.git_dir)
         elif done.overgrown:

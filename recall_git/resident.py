@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock
 from time import monotonic
 
-from recall_git import analysis, gate, hook
+from recall_git import analysis, gate, hook, talk
 from recall_git.config import Settings
 from recall_git.engine import Engine
 from recall_git.errors import RecallError
@@ -96,7 +96,8 @@ class Resident:
                 self._pending -= 1
 
         self._pending += 1
-        if words[0] != "pre-commit" or Path(environ.get("GIT_INDEX_FILE", "index")).name == "index":
+        own = Path(environ.get("GIT_INDEX_FILE", "index")).name == "index"
+        if words[0] != "pre-commit" or (own and not talk.tracks_digest(str(cwd))):
             release()  # a temporary index (git commit PATH, -a) is gone when Git goes on, Git's own is not
         self._worker.submit(work)
 

@@ -65,15 +65,14 @@ def settings_of(
 def _shared_settings(repo: Repo) -> dict[str, list[str]]:
     head = repo.head()
     blob = repo.file_in_tree(head.tree, ".recall/config") if head else None
-    data = repo.read(blob) if blob else None
-    if not data or len(data) > 65536:
-        return {}
-    return _parse_config(data)
+    return parse_config(repo.read(blob) if blob else None)
 
 
 @lru_cache(maxsize=16)
-def _parse_config(data: bytes) -> dict[str, list[str]]:
+def parse_config(data: bytes | None) -> dict[str, list[str]]:
     """Let Git parse *data* (its configuration syntax, without includes); return the recall.* values."""
+    if not data or len(data) > 65536:
+        return {}
     listed = git_config_list(data)
     found: dict[str, list[str]] = {}
     for row in listed.decode("utf-8", "replace").split("\0"):

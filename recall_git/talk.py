@@ -62,7 +62,8 @@ def _run(args: list[str]) -> None:
         return
     timeout_ms = _timeout(environ, data, is_git=is_git)
     message = _message(args, environ, timeout_ms, cwd, data)
-    answer = _ask(where, message, started + timeout_ms / 1000, patient=args[:2] != ["git", "pre-commit"])
+    patient = args[:2] != ["git", "pre-commit"] or tracks_digest(cwd)
+    answer = _ask(where, message, started + timeout_ms / 1000, patient=patient)
     if answer:
         _write(1, answer)
 
@@ -121,6 +122,18 @@ def socket_name(path: str = __file__) -> str:
 def off_mark(where: str, cwd: str) -> str:
     """Return the path of the mark that says: prompts from the folder *cwd* are not for a resident process."""
     return f"{where}/off-{_hash(cwd)}"
+
+
+def tracks_digest(top: str) -> bool:
+    """Whether the commits of the work tree *top* are to hold the digest: ``.recall/.gitignore`` does not hide it."""
+    try:
+        handle = posix.open(f"{top}/.recall/.gitignore", posix.O_RDONLY)
+        try:
+            return b"/digest.md" not in posix.read(handle, 65536)
+        finally:
+            posix.close(handle)
+    except OSError:
+        return False
 
 
 def _hash(text: str) -> str:

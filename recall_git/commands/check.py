@@ -17,12 +17,12 @@ def run(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="git recall check",
         description="Check notes as they are staged: front matter that cannot be read, 'supersedes' that leads "
-        "nowhere, lines that look like credentials. Ends with 1 if there is a problem.",
+        "nowhere, lines that look like credentials, a tracked digest that is stale. Ends with 1 if there is a problem.",
     )
     parser.add_argument("files", nargs="*", help="notes to check; default: those that differ from HEAD")
     args = parser.parse_args(argv)
     repo = Repo.discover(Path.cwd(), os.environ)
-    problems = list(examine(repo, _paths(repo, args.files)))
+    problems = [*examine(repo, _paths(repo, args.files)), *_digest(repo)]
     for line in problems:
         print(line)
     return EXIT_NOTHING if problems else EXIT_OK
@@ -36,6 +36,32 @@ def _paths(repo: Repo, files: Sequence[str]) -> set[str] | None:
     return {Path(os.path.relpath(Path(name).absolute(), top)).as_posix() for name in files}
 
 
+def _digest(repo: Repo) -> Iterator[str]:
+    """Yield a line when the staged digest is not that of the staged notes.
+
+    As a hook of the pre-commit framework, which forbids changes of Git's index, it writes the right one to the
+    work tree as formatters do.
+    """
+    from recall_git import publish
+    from recall_git.engine import is_enabled
+    from recall_git.index.vectors import Encoder
+    from recall_git.sync import settings_of
+
+    settings, _ = settings_of(repo)
+    if settings.digest != "tracked" or not is_enabled(repo):
+        return
+    write = "PRE_COMMIT" in os.environ
+    if publish.is_stale(repo, settings, repo.staged(_index_file()), Encoder(settings.model), write=write):
+        what = "'git add' the new one" if write else "a commit with recall's hook renews it"
+        yield f"{publish.DIGEST_FILE}:1: is not the digest of the staged notes; {what}"
+
+
+def _index_file() -> Path | None:
+    """Return the index that Git handed over to a hook, None for the repository's own."""
+    named = os.environ.get("GIT_INDEX_FILE")
+    return Path(named).absolute() if named else None
+
+
 def examine(repo: Repo, wanted: set[str] | None) -> Iterator[str]:
     """Yield ``path:line: problem`` for the staged notes among *wanted* (None: those that HEAD has otherwise)."""
     from recall_git import guard, notes
@@ -43,8 +69,7 @@ def examine(repo: Repo, wanted: set[str] | None) -> Iterator[str]:
     from recall_git.sync import settings_of
 
     settings, _ = settings_of(repo)
-    index_file = os.environ.get("GIT_INDEX_FILE")
-    staged = select(repo.staged(Path(index_file).absolute() if index_file else None), settings, repo.read)
+    staged = select(repo.staged(_index_file()), settings, repo.read)
     head = repo.head()
     old = {(entry.path, entry.blob) for entry in repo.files(head.tree)} if head else set()
     known = {name for entry in staged for name in names(entry.path)}

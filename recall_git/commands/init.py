@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import shlex
 import stat
 import sys
 from pathlib import Path
 
-from recall_git import githooks, launcher
+from recall_git import githooks, launcher, talk
 from recall_git.config import Settings
 from recall_git.errors import EXIT_OK, NoRepository, RecallError
 from recall_git.receipt import FileState, Receipt, Refused, look, private_folder
@@ -17,6 +18,10 @@ from recall_git.repo import Repo
 
 RECEIPT = "receipt.json"
 NOTES_REF = "refs/notes/recall"
+ATTRIBUTE = "/.recall/digest.md merge=recall"
+SHARED = "+refs/notes/recall*:refs/notes/recall*"
+"""The digests between repositories: with a star, for Git refuses to fetch or push a reference that is not there.
+Forced both ways: a digest is a function of its commit, and one that got lost is computed again."""
 SETTINGS = ("enabled", "digest", "hooks")
 """The settings that ``init`` writes to the repository's own configuration, and ``uninit`` takes out."""
 
@@ -35,6 +40,12 @@ def run(argv: list[str]) -> int:
     try:
         outcome = _install_hooks(repo, args.hooks, receipt)
         _configure(repo, receipt, {"enabled": "true", "digest": args.digest, "hooks": args.hooks})
+        if _effective(repo).digest == "tracked":
+            _track(repo, receipt)
+        elif repo.top is not None:
+            receipt.take_back(repo.top / ".gitattributes")
+        if args.share:
+            _share(repo, args.share, receipt)
         _remember_config(repo, receipt, before)
         receipt.facts.setdefault("notes_ref", notes_ref(repo))
         write_nonce(repo)
@@ -64,6 +75,13 @@ def _parser() -> argparse.ArgumentParser:
         choices=("auto", "native", "config", "pre-commit", "none"),
         help="how Git calls recall: config hooks where Git has them (2.54), else hook files (auto); lines for the "
         "pre-commit framework; not at all",
+    )
+    parser.add_argument(
+        "--share",
+        nargs="?",
+        const="origin",
+        metavar="REMOTE",
+        help="fetch and push the digests that are Git notes too, from and to REMOTE (default: origin)",
     )
     return parser
 
@@ -160,6 +178,52 @@ def _configure(repo: Repo, receipt: Receipt, wanted: dict[str, str | None]) -> N
         remembered.setdefault(name, values)
         if values != [value]:
             repo.git("config", "--local", "--replace-all", f"recall.{name}", value)
+
+
+def add_config(repo: Repo, receipt: Receipt, key: str, value: str) -> None:
+    """Add a value of *key* to the repository's own configuration, for ``uninit`` to take out; once."""
+    if value not in config_values(repo, key):
+        repo.git("config", "--local", "--add", key, value)
+        receipt.facts.setdefault("lines", []).append([key, value])
+
+
+def _track(repo: Repo, receipt: Receipt) -> None:
+    """Tell Git how to merge the tracked digest: a line in ``.gitattributes`` and, for this clone, a driver."""
+    top = repo.top
+    if top is None:
+        return
+    path = top / ".gitattributes"
+    now = look(path)
+    if now.kind == "link":
+        raise Refused(f"{path} is a symbolic link, and recall writes through none; remove it and try again")
+    lines = now.data.splitlines()
+    if ATTRIBUTE.encode() not in lines:
+        end = b"\r\n" if b"\r\n" in now.data else b"\n"
+        gap = end if now.data and not now.data.endswith(b"\n") else b""
+        data = now.data + gap + ATTRIBUTE.encode() + end
+        receipt.write(path, FileState("file", data, now.mode or 0o666 & ~_umask()))
+    add_config(repo, receipt, "merge.recall.name", "recall-git: the digest is computed anew after a merge")
+    values = config_values(repo, "merge.recall.driver")
+    if not values:
+        add_config(repo, receipt, "merge.recall.driver", driver())
+
+
+def driver() -> str:
+    """Return the command of the merge driver; where this program has gone, Git merges the file as any other."""
+    python = launcher.quote(sys.executable)
+    program = talk.bootstrap("cli").replace("cli.main(sys.argv[1:])", "sys.exit(cli.main(sys.argv[1:]))")
+    word, call = (text.replace("%", "%%") for text in (python, f"{python} -E -c {shlex.quote(program)}"))
+    return f"[ -x {word} ] && {call} merge-driver %O %A %B %P || git merge-file %A %O %B"
+
+
+def _share(repo: Repo, remote: str, receipt: Receipt) -> None:
+    """Have the digests fetched from and pushed to *remote*, with what a plain ``git push`` pushes anyhow."""
+    if not config_values(repo, f"remote.{remote}.url"):
+        raise Refused(f"there is no remote called {remote}; 'git remote' lists them: --share REMOTE")
+    add_config(repo, receipt, f"remote.{remote}.fetch", SHARED)
+    if not config_values(repo, f"remote.{remote}.push"):
+        add_config(repo, receipt, f"remote.{remote}.push", "HEAD")  # with a line here, Git pushes only what is named
+    add_config(repo, receipt, f"remote.{remote}.push", SHARED)
 
 
 def config_values(repo: Repo, key: str) -> list[str]:

@@ -34,9 +34,11 @@ def run(argv: list[str]) -> int:
     bytes_before = receipt.before(config) if receipt.untouched(config) else None
     receipt.forget(config)
     lines = githooks.uninstall(repo, receipt)
+    lines += _restore_attributes(repo, receipt)
     for folder in _all_folders(repo, receipt):
         lines += _clean_folder(repo, folder, receipt)
     lines += _restore_settings(repo, receipt)
+    lines += _remove_lines(repo, receipt)
     if bytes_before is not None and look(config) != bytes_before:
         _replace_config(config, bytes_before)
     lines += _remove_notes(repo, receipt)
@@ -116,6 +118,31 @@ def _restore_settings(repo: Repo, receipt: Receipt) -> list[str]:
     if remembered.get("enabled"):
         lines.append("recall.enabled was set before 'init' and stays; 'git config --unset recall.enabled' ends it")
     return lines
+
+
+def _remove_lines(repo: Repo, receipt: Receipt) -> list[str]:
+    """Take the values out of the repository's configuration that ``init`` added beside others: merge, remotes."""
+    lines = []
+    for key, value in receipt.facts.get("lines", []):
+        if value in config_values(repo, key):
+            repo.git("config", "--local", "--fixed-value", "--unset-all", key, value)
+            lines.append(f"{key} = {value} removed from .git/config")
+    return lines
+
+
+def _restore_attributes(repo: Repo, receipt: Receipt) -> list[str]:
+    """Take our line out of ``.gitattributes`` if nobody has changed or committed the file since."""
+    if repo.top is None:
+        return []
+    path = repo.top / ".gitattributes"
+    if receipt.before(path) is None:
+        return []
+    staged = next((repo.read(entry.blob) for entry in repo.staged() if entry.path == ".gitattributes"), None)
+    if staged == look(path).data:
+        return [f"{path} is committed and stays; take the line with 'merge=recall' out if nobody uses recall here"]
+    if receipt.take_back(path):
+        return [f"{path} {'removed' if look(path).kind == 'absent' else 'is as it was before'}"]
+    return [f"{path} was changed since and stays"]
 
 
 def _replace_config(path: Path, state: FileState) -> None:
