@@ -44,6 +44,8 @@ def run(argv: list[str]) -> int:
             _track(repo, receipt)
         elif repo.top is not None:
             receipt.take_back(repo.top / ".gitattributes")
+        if _effective(repo).digest == "notes":  # Git itself carries a digest to the commit that a rebase makes of its
+            add_config(repo, receipt, "notes.rewriteRef", NOTES_REF)
         if args.share:
             _share(repo, args.share, receipt)
         _remember_config(repo, receipt, before)

@@ -289,3 +289,23 @@ def test_progress_is_a_bar_on_a_terminal_only(
     repo.commit(NOTES)
     run(repo.path, "init")
     assert capsys.readouterr().err == ""
+
+
+def test_a_rebase_carries_the_digests_of_all_commits(repo: GitRepo, run: Callable[..., int]) -> None:
+    """Git copies them with ``notes.rewriteRef``; the hook computes only that of HEAD again."""
+    repo.commit(NOTES, date="2026-03-01T00:00:00Z")
+    run(repo.path, "init", "--hooks", "none")
+    repo.git("checkout", "-q", "-b", "side")
+    for number in (1, 2):
+        repo.commit(
+            {f"lessons/l{number}.md": f"# Lesson {number}\n\nIt holds.\n"}, date=f"2026-03-0{number + 1}T00:00:00Z"
+        )
+        run(repo.path, "index", "--quiet")
+    repo.git("checkout", "-q", "main")
+    repo.commit({"other.md": "# Other\n"}, date="2026-03-05T00:00:00Z")
+    repo.git("checkout", "-q", "side")
+    repo.git("rebase", "-q", "main")
+    for commit in ("HEAD", "HEAD~1"):
+        assert "Lesson 1" in repo.git("notes", "--ref=recall", "show", commit)
+    assert run(repo.path, "uninit") == 0
+    assert repo.git("config", "--local", "--get-regexp", "^notes", check=False) == ""
