@@ -35,7 +35,7 @@ def _weight(path: str, pairs: Sequence[tuple[str, float]]) -> float:
     """Return the weight of the longest folder in *pairs* that *path* lies below, 1 when there is none."""
     best, found = -1, 1.0
     for folder, value in pairs:
-        if len(folder) > best and f"/{path}".rpartition("/")[0].startswith(f"/{folder}"):
+        if len(folder) > best and path.startswith(f"{folder}/"):
             best, found = len(folder), value
     return found
 

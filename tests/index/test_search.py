@@ -150,8 +150,8 @@ def test_a_directory_weight_moves_near_ties_and_no_more() -> None:
     assert [h.document.path for h in near] == ["memory/y.md", "workspace/x.md"]
     far = rank.order([hit("workspace/x.md", 5.0), hit("memory/y.md", 4.0)], weights)
     assert [h.document.path for h in far] == ["workspace/x.md", "memory/y.md"]
-    folder = rank.order([hit("memory-old/x.md", 5.0), hit("z.md", 4.95)], weights)
-    assert [h.document.path for h in folder] == ["memory-old/x.md", "z.md"]
+    beside = rank.order([hit("z.md", 5.0), hit("memory-old/x.md", 4.95)], weights)
+    assert [h.document.path for h in beside] == ["z.md", "memory-old/x.md"]  # not below memory/
 
 
 @pytest.mark.parametrize("gate", ["strict", "normal", "open"])
