@@ -172,13 +172,7 @@ KEYS = (
         "'never' for no limit; 'prohibition' is a lesson of high priority.", many=True),
     Key("logPrompts", _flag, "Whether the log keeps the prompt's text instead of a hash."),
 )  # fmt: skip
-_BY_NAME = {key.name.lower(): key for key in KEYS}
 assert {key.field for key in KEYS} == {f.name for f in fields(Settings)}
-
-
-def key_named(name: str) -> Key | None:
-    """Return the key called *name* (any case, without ``recall.``), or None."""
-    return _BY_NAME.get(name.lower())
 
 
 def resolve(

@@ -10,8 +10,9 @@ from datetime import date, datetime, timedelta
 from statistics import median
 from typing import Any
 
+from recall_git.trace import OUTCOMES
+
 WEEKS = 12
-PROMPT_OUTCOMES = ("injected", "silent", "skipped", "late", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Figures:
 
 def figures(records: Sequence[Mapping[str, Any]], paths: Iterable[str]) -> Figures:
     """Return the figures of the log's *records*; *paths* are the notes that there are."""
-    events = [record for record in records if record.get("outcome") in PROMPT_OUTCOMES and _day(record)]
+    events = [record for record in records if record.get("outcome") in OUTCOMES and _day(record)]
     given: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     weeks: dict[date, Counter[str]] = {}
@@ -64,7 +65,7 @@ def figures(records: Sequence[Mapping[str, Any]], paths: Iterable[str]) -> Figur
     return Figures(
         since=days[0] if days else "",
         until=days[-1] if days else "",
-        outcomes={name: count for name in PROMPT_OUTCOMES if (count := sum(r["outcome"] == name for r in events))},
+        outcomes={name: count for name in OUTCOMES if (count := sum(r["outcome"] == name for r in events))},
         weeks=tuple(_without_gaps(weeks)[-WEEKS:]),
         most=tuple(sorted(given.items(), key=lambda pair: (-pair[1], pair[0]))),
         never=tuple(path for path in everything if path not in given),
@@ -206,7 +207,7 @@ def _chart(weeks: Sequence[Week]) -> str:
     ]
     for number, week in enumerate(weeks):
         x, total = left + number * step + step * 0.15, 0
-        for name in PROMPT_OUTCOMES:
+        for name in OUTCOMES:
             count = week.outcomes.get(name, 0)
             if count:
                 top, bottom = _y(total + count, most, height), _y(total, most, height)
@@ -217,9 +218,7 @@ def _chart(weeks: Sequence[Week]) -> str:
                 total += count
         parts.append(f'<text x="{x + step * 0.35:.1f}" y="{height + 18}" text-anchor="middle">{week.monday[5:]}</text>')
     there = {name for week in weeks for name in week.outcomes}
-    key = "".join(
-        f'<li><i style="background:{_COLOURS[name]}"></i>{name}</li>' for name in PROMPT_OUTCOMES if name in there
-    )
+    key = "".join(f'<li><i style="background:{_COLOURS[name]}"></i>{name}</li>' for name in OUTCOMES if name in there)
     drawing = "".join(parts)
     return (
         f'<svg viewBox="0 0 {width} {height + foot}" role="img" aria-label="Events by week and outcome">{drawing}</svg>'

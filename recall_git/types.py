@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-NOTE_TYPES = ("profile", "lesson", "conclusion", "decision", "knowledge", "note")
-"""Known values of ``Note.type``; anything else in front matter is kept as it is written, lower-cased."""
-
 
 @dataclass(frozen=True, slots=True)
 class NoteEntry:
