@@ -1,17 +1,17 @@
 """Text → index terms with positions; the same rules for notes and for queries.
 
-Third-party use: snowballstemmer, imported when the first word needs a stem. Touches no disk.
+Third-party use: PyStemmer. Touches no disk.
 """
 
 from __future__ import annotations
 
 import re
-import threading
 import unicodedata
 from functools import lru_cache
-from typing import Any
 
-ANALYZER_ID = "recall-1"
+import Stemmer
+
+ANALYZER_ID = f"recall-2 snowball-{Stemmer.version()}"
 """Changes whenever ``analyse`` would give other terms or positions for any text: indexes are rebuilt then."""
 
 MAX_TERM = 64
@@ -249,20 +249,12 @@ def _term(word: str) -> str:
     return _stem(word) if len(word) > 2 and word.isascii() and word.isalpha() else word
 
 
-_stemmer: Any = None
-_stemming = threading.Lock()
+_stemmer = Stemmer.Stemmer("english", 0)  # keeps nothing: ``_stem`` does
 
 
 @lru_cache(maxsize=MAX_CACHE)
 def _stem(word: str) -> str:
-    # The stemmer keeps the word it works on in itself: one thread at a time.
-    global _stemmer  # noqa: PLW0603
-    with _stemming:
-        if _stemmer is None:
-            import snowballstemmer
-
-            _stemmer = snowballstemmer.stemmer("english")
-        return str(_stemmer.stemWord(word))
+    return str(_stemmer.stemWord(word))
 
 
 _ENGLISH = """

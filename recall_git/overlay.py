@@ -24,6 +24,7 @@ from recall_git.errors import RecallError
 from recall_git.index import lexical, vectors
 from recall_git.index import store as stores
 from recall_git.index.lexical import FIELDS, Postings
+from recall_git.index.postings import Column, TermTable
 from recall_git.index.vectors import Encoder
 from recall_git.repo import Repo
 from recall_git.retrieve import Floats, Mask, View
@@ -107,6 +108,18 @@ class Unsaved(stores.Segment):
             key: Postings(np.array(list(row), np.uint32), np.array(list(row.values()), np.uint16), none)
             for key, row in found.items()
         }
+        self._table = TermTable.build(self._column(field) for field in FIELDS)
+
+    @property
+    def terms(self) -> TermTable:
+        return self._table
+
+    def _column(self, field: str) -> Column:
+        rows = [(term.encode(), postings) for (name, term), postings in self._postings.items() if name == field]
+        ids = np.concatenate([np.zeros(0, np.uint32), *(postings.ids for _, postings in rows)])
+        counts = np.concatenate([np.zeros(0, np.uint16), *(postings.counts for _, postings in rows)])
+        sizes = np.array([len(postings.ids) for _, postings in rows], np.int64)
+        return Column(field, [name for name, _ in rows], sizes, ids, counts)
 
     def postings(self, field: str, term: str) -> Postings | None:
         return self._postings.get((field, term))

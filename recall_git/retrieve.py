@@ -6,17 +6,16 @@ index that has grown over thousands of commits ranks like one that was built fro
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import log1p
 
 import numpy as np
 import numpy.typing as npt
 
+from recall_git import bm25
 from recall_git.index import lexical
-from recall_git.index.lexical import BOOSTS, FIELDS, K1, B, Postings
+from recall_git.index.lexical import FIELDS, Postings
 from recall_git.index.store import Segment, Snapshot
 from recall_git.types import Document
 
@@ -28,16 +27,26 @@ Mask = npt.NDArray[np.bool_]
 class Evidence:
     """What the legs say about every document of the index."""
 
-    lexical: Floats
-    """BM25F; 0 outside the view."""
+    words: bm25.Scored
     dense: Floats
     """Cosine, -1…1; -1 outside the view."""
-    note_lexical: Floats
-    """BM25F of every note of the view, over all its sections."""
     note_dense: Floats
     """Cosine with the mean of a note's sections."""
-    frequencies: tuple[int, ...]
-    """Document frequency in the view of each term asked."""
+
+    @property
+    def lexical(self) -> Floats:
+        """BM25F; 0 outside the view."""
+        return self.words.documents
+
+    @property
+    def note_lexical(self) -> Floats:
+        """BM25F of every note of the view, over all its sections."""
+        return self.words.notes
+
+    @property
+    def frequencies(self) -> tuple[int, ...]:
+        """Document frequency in the view of each term asked."""
+        return self.words.frequencies
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,37 +61,12 @@ class Fusion:
     """Standardised cosines above this count as this: words tell apart what meaning finds equally near."""
 
 
-KEPT_BYTES, KEPT_BYTES_A_DOCUMENT = 4 << 20, 300
-"""Memory for the terms that were asked lately, at least and by size of the view; all prompts repeat common words."""
-_DENSE = 3
-"""A term in more than a third of the documents is kept as a score for every document: added faster, and smaller."""
 _BLOCK = 512
 """Rows of vectors that are made float32 at a time: they stay in the processor's cache (with 4,096: 3 times slower)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
-    """What one term adds to the scores of a view."""
-
-    frequency: int
-    """Documents of the view that have it."""
-    documents: npt.NDArray[np.int64] | None
-    """Those documents, ascending; None when ``scores`` counts for every document."""
-    scores: Floats
-    notes: npt.NDArray[np.int64]
-    """Notes of the view that have it, ascending."""
-    note_scores: Floats
-
-    @property
-    def nbytes(self) -> int:
-        arrays = (self.scores, self.notes, self.note_scores)
-        return 400 + sum(array.nbytes for array in arrays) + (0 if self.documents is None else self.documents.nbytes)
-
-
 class View:
     """The documents of one tree, ready to be scored. Documents are numbered through all segments of the snapshot."""
-
-    _terms_bytes = 0
 
     def __init__(self, snapshot: Snapshot, rows: npt.NDArray[np.void]) -> None:
         self.snapshot = snapshot
@@ -117,16 +101,10 @@ class View:
         return np.concatenate(parts).astype(np.float32) if parts else np.zeros((0, len(FIELDS)), np.float32)
 
     @cached_property
-    def norms(self) -> Floats:
-        """(fields, total): ``boost / (1 - B + B * length / average length)`` with the view's averages."""
-        return _norms(self.lengths, self.lengths[self.live])
-
-    @cached_property
-    def note_norms(self) -> Floats:
-        """(fields, notes): the same for whole notes."""
-        owners, inside = self.note[self.live], self.lengths[self.live]
-        lengths = np.stack([np.bincount(owners, column, self.notes) for column in inside.T], axis=1)
-        return _norms(lengths.astype(np.float32), lengths.astype(np.float32))
+    def scorer(self) -> bm25.Scorer:
+        """BM25F with the view's statistics."""
+        tables = [(base, segment.terms) for segment, base in zip(self.segments, self.bases.tolist(), strict=False)]
+        return bm25.Scorer(tables, self.live, self.note, self.notes, self.lengths)
 
     @cached_property
     def note_spans(self) -> Floats:
@@ -155,80 +133,10 @@ class View:
                 found.append((base, postings))
         return found
 
-    def score_terms(self, terms: Sequence[str]) -> tuple[Floats, Floats, tuple[int, ...]]:
-        """Return BM25F of every document, of every note, and the document frequency of every term.
-
-        BM25F as Robertson, Zaragoza and Taylor (CIKM 2004): a term's frequencies in the fields are added,
-        each with its boost and length norm, before they saturate; idf is ``ln(1 + (N - df + .5) / (df + .5))``
-        with df counting documents that have the term in any field. Against a sum of per-field BM25, as
-        Whoosh and fuyao score, this gains .09 nDCG@10 on scifact and .04 on jsquad (docs/adr/0005).
-        """
-        scores, note_scores = np.zeros(len(self.live), np.float32), np.zeros(self.notes, np.float32)
-        weighed = [self.term(term) for term in terms]
-        for term in weighed:
-            note_scores[term.notes] += term.note_scores
-            if term.documents is None:
-                scores += term.scores
-            else:
-                scores[term.documents] += term.scores
-        return scores, note_scores, tuple(term.frequency for term in weighed)
-
-    def idf(self, frequency: int) -> float:
-        """Return the weight of a term that *frequency* documents of the view have."""
-        return _idf(self.count, frequency)
-
-    def term(self, term: str) -> Term:
-        """Return what *term* gives to the scores; it depends on the view alone, so it is kept."""
-        kept = self._terms.get(term)
-        if kept is not None:
-            self._terms.move_to_end(term)
-            return kept
-        kept = self._terms[term] = self._weigh(term)
-        self._terms_bytes += kept.nbytes
-        most = max(KEPT_BYTES, KEPT_BYTES_A_DOCUMENT * len(self.live))
-        while self._terms_bytes > most and len(self._terms) > 1:
-            self._terms_bytes -= self._terms.popitem(last=False)[1].nbytes
-        return kept
-
-    def _weigh(self, term: str) -> Term:
-        places: list[npt.NDArray[np.int64]] = []
-        weights: list[Floats] = []
-        owners: list[npt.NDArray[np.int64]] = []
-        note_weights: list[Floats] = []
-        for field, norm, note_norm in zip(FIELDS, self.norms, self.note_norms, strict=True):
-            for base, postings in self.postings(field, term):
-                ids, tf = _live(base, postings, None if self.count == len(self.live) else self.live)
-                places.append(ids)
-                weights.append(tf * norm[ids])
-                owners.append(self.note[ids].astype(np.int64))
-                note_weights.append(tf * note_norm[owners[-1]])
-        documents, scores = self._saturated(places, weights, self.count)
-        notes, note_scores = self._saturated(owners, note_weights, self.notes)
-        if len(documents) * _DENSE < len(self.live):
-            return Term(len(documents), documents, scores, notes, note_scores)
-        whole = np.zeros(len(self.live), np.float32)
-        whole[documents] = scores
-        return Term(len(documents), None, whole, notes, note_scores)
-
-    @staticmethod
-    def _saturated(
-        places: list[npt.NDArray[np.int64]], weights: list[Floats], count: int
-    ) -> tuple[npt.NDArray[np.int64], Floats]:
-        """Return the places ascending, each once, and the BM25F of a term there; *count* places there are in all."""
-        if not places:
-            return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        found, frequencies = _summed(np.concatenate(places), np.concatenate(weights))
-        factor = np.float32(_idf(count, len(found)) * (K1 + 1))
-        return found, factor * frequencies / (frequencies + np.float32(K1))
-
     @cached_property
     def documents(self) -> dict[int, Document]:
         """Documents that were read, by number; for whoever reads them."""
         return {}
-
-    @cached_property
-    def _terms(self) -> OrderedDict[str, Term]:
-        return OrderedDict()
 
     def cosines(self, vector: Floats) -> Floats:
         """Return the cosine of *vector* (dim,) with every document, -1 outside the view."""
@@ -240,22 +148,10 @@ class View:
 
     def ask(self, terms: Sequence[str], vector: Floats) -> Evidence:
         """Ask both legs."""
-        scores, note_scores, frequencies = self.score_terms(terms)
+        words = self.scorer.score(terms)
         cosines = self.cosines(vector)
         summed = np.bincount(self.note[self.live], cosines[self.live], self.notes).astype(np.float32)
-        return Evidence(scores, cosines, note_scores, summed / self.note_spans, frequencies)
-
-    def matched(self, terms: Sequence[str], documents: Sequence[int]) -> Mask:
-        """Return (terms, documents) bool: which of *documents* of the view have which term, in any field."""
-        asked = np.array(documents, np.int64)
-        found = np.zeros((len(terms), len(asked)), bool)
-        for row, term in enumerate(map(self.term, terms)):
-            if term.documents is None:
-                found[row] = term.scores[asked] > 0
-            elif term.frequency:
-                at = np.minimum(np.searchsorted(term.documents, asked), term.frequency - 1)
-                found[row] = term.documents[at] == asked
-        return found
+        return Evidence(words, cosines, summed / self.note_spans)
 
     def fuse(self, evidence: Evidence, fusion: Fusion) -> Floats:
         """Return the weighted sum of the standardised scores of every document, -inf outside the view.
@@ -309,19 +205,6 @@ class View:
         return found & self.live
 
 
-def _idf(count: int, frequency: int) -> float:
-    return log1p((count - frequency + 0.5) / (frequency + 0.5))
-
-
-def _norms(lengths: Floats, counted: Floats) -> Floats:
-    """Return ``boost / (1 - B + B * length / average)``, (fields, rows), with the averages of *counted*."""
-    average = counted.mean(axis=0) if len(counted) else np.ones(len(FIELDS), np.float32)
-    average[average == 0] = 1
-    factors = np.array(BOOSTS, np.float32) / (1 - B + B * lengths / average)
-    norms: Floats = np.ascontiguousarray(factors.T.astype(np.float32))
-    return norms
-
-
 def _spread(
     first: npt.NDArray[np.uint32], count: npt.NDArray[np.uint32], owners: npt.NDArray[np.intp]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -330,33 +213,6 @@ def _spread(
     total = int(ends[-1]) if len(ends) else 0
     starts = np.repeat(first.astype(np.int64) - (ends - count), count)
     return starts + np.arange(total), np.repeat(owners, count).astype(np.int64)
-
-
-def _live(base: int, postings: Postings, live: Mask | None) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Return the numbers and frequencies of those postings that are in the view (all: *live* is None)."""
-    ids = postings.ids.astype(np.int64)
-    ids += base
-    if live is None:
-        return ids, postings.counts.astype(np.float32)
-    kept = live[ids]
-    if kept.all():
-        return ids, postings.counts.astype(np.float32)
-    return ids[kept], postings.counts[kept].astype(np.float32)
-
-
-def _summed(documents: npt.NDArray[np.int64], values: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Return *documents* ascending, each once, with the sum of its values in their order."""
-    if not len(documents):
-        return documents, values
-    fresh = np.ones(len(documents), bool)
-    np.greater(documents[1:], documents[:-1], out=fresh[1:])
-    if fresh.all():  # one field of one segment: nothing to sort, nothing to add
-        return documents, values
-    order = np.argsort(documents, kind="stable")
-    documents, values = documents[order], values[order]
-    np.not_equal(documents[1:], documents[:-1], out=fresh[1:])
-    first = np.flatnonzero(fresh)
-    return documents[first], np.add.reduceat(values, first)
 
 
 def _cosines(vectors: npt.NDArray[np.int8], scales: Floats, vector: Floats, out: Floats) -> None:

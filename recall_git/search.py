@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from recall_git import analysis, claim, rank
+from recall_git.bm25 import idf
 from recall_git.config import DEFAULT_WEIGHTS, Settings
 from recall_git.index import store as stores
 from recall_git.index.background import rarity
@@ -122,14 +123,14 @@ class Weighed:
     """
 
     def __init__(self, view: View, terms: Sequence[str], evidence: Evidence, candidates: Sequence[int]) -> None:
-        has = view.matched(terms, candidates)
+        has = evidence.words.has(candidates)
         units = _units(terms)
         self._units = [terms[unit] for unit, _ in units]
         self._has = np.array([np.any(has[rows], axis=0) for _, rows in units]).reshape(len(units), len(candidates))
         worth = np.array([rarity(unit) for unit in self._units])
         known = np.array([any(evidence.frequencies[row] for row in rows) for _, rows in units], bool)
         whole = max(float(worth.sum()), 1e-9)
-        possible = max(sum(view.idf(frequency) for frequency in evidence.frequencies) * (K1 + 1), 1e-9)
+        possible = max(sum(idf(view.count, frequency) for frequency in evidence.frequencies) * (K1 + 1), 1e-9)
         self.coverage = worth @ self._has / whole
         self._evidence = np.log1p(worth @ self._has)
         self._rarest = np.max(worth[:, None] * self._has, axis=0, initial=0)
@@ -184,7 +185,7 @@ def _reason(hit: Hit, own: float) -> str:
 def _rarest(view: View, terms: list[str]) -> list[str]:
     if len(terms) <= MAX_TERMS:
         return terms
-    frequency = {term: sum(len(postings.ids) for _, postings in view.postings("body", term)) for term in terms}
+    frequency = dict(zip(terms, view.scorer.frequencies(terms), strict=True))
     known = sorted((term for term in terms if frequency[term]), key=lambda term: frequency[term])
     kept = set(known[:MAX_TERMS])
     return [term for term in terms if term in kept]

@@ -7,11 +7,11 @@ In a small repository every word is rare; only the language at large tells that 
 from __future__ import annotations
 
 from functools import lru_cache
-from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
 
+from recall_git.index.postings import term_key
 from recall_git.index.vectors import BUNDLED
 
 STEPS = 25
@@ -30,8 +30,7 @@ def _table() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8], float]:
 def rarity(term: str) -> float:
     """Return how much *term* says, from 0 (in every sentence) to about 6 (the table does not have it)."""
     hashes, zipf, unknown = _table()
-    digest = blake2b(term.encode("utf-8", "replace"), digest_size=8).digest()
-    key = np.uint32(int.from_bytes(digest[:4], "little"))
+    key = np.uint32(term_key(term) & 0xFFFFFFFF)
     at = int(np.searchsorted(hashes, key))
     found = float(zipf[at]) if at < len(hashes) and hashes[at] == key else unknown
     return max(0.0, COMMON - found / STEPS)

@@ -47,6 +47,7 @@ from whoosh.util.numeric import byte_to_length, length_to_byte
 from whoosh.util.numlists import GrowableArray
 
 from recall_git import analysis
+from recall_git.index.postings import Column, TermTable
 
 FIELDS = ("title", "tag", "body")
 """Analysed fields, in the order of the columns of a segment's length table."""
@@ -365,7 +366,13 @@ def write(folder: Path, documents: Sequence[FieldTexts]) -> npt.NDArray[np.uint3
             collected[name].add(*terms)
     columns = np.array([collected[name].lengths for name in FIELDS], np.uint32)
     lengths: npt.NDArray[np.uint32] = columns.T.reshape(len(documents), len(FIELDS))
-    _write_whoosh(folder, lengths, {name: field.table() for name, field in collected.items()})
+    tables = {name: field.table() for name, field in collected.items()}
+    _write_whoosh(folder, lengths, tables)
+    TermTable.build(
+        Column(name, table.names, table.sizes, table.ids, table.counts)
+        for name, table in tables.items()
+        if name in FIELDS
+    ).save(folder)
     return lengths
 
 
@@ -511,6 +518,7 @@ def merge(folder: Path, parts: Sequence[tuple[LexicalSegment, npt.NDArray[np.boo
     lengths = np.concatenate([part.lengths[keep] for part, keep in parts])
     segments = [part for part, _ in parts]
     _write_whoosh(folder, lengths, {name: _merged_table(name, segments, maps) for name in _INDEXED})
+    TermTable.merge((part.table, to) for part, to in zip(segments, maps, strict=True)).save(folder)
     return lengths
 
 
@@ -559,6 +567,7 @@ class LexicalSegment:
         totals = lengths.sum(axis=0, dtype=np.int64).tolist()
         segment._fieldlengths = dict(zip(FIELDS, totals, strict=True))
         self.reader = SegmentReader(FileStorage(str(folder)), SCHEMA, segment)
+        self.table = TermTable.load(folder)
 
     def postings(self, field: str, term: str) -> Postings | None:
         """Return the postings of *term*, None when the segment has none."""

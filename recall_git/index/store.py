@@ -35,9 +35,10 @@ from recall_git import analysis
 from recall_git.errors import IndexBusy, IndexUnusable, IndexUnwritable
 from recall_git.index import lexical, vectors
 from recall_git.index.lexical import Postings
+from recall_git.index.postings import TermTable
 from recall_git.types import Document
 
-FORMAT = 2
+FORMAT = 3
 """Version of this layout; part of the folder's name, so two installed versions keep an index each."""
 KEPT_VIEWS = 512
 """Views beyond this number are dropped, least recently written first; they are cheap to make again."""
@@ -45,9 +46,6 @@ TRIES = 5
 """So often a reader begins again when a writer removes what it is about to open."""
 OLD_VERSION_S = 30 * 86400
 """An index of another version of ours goes when nobody has written it for so long."""
-
-RECENT = 4000
-"""Look-ups that a segment remembers, some 2 MB: the postings themselves are mapped."""
 
 FILE = np.dtype([("key", "<u8"), ("first", "<u4"), ("count", "<u4")])
 """One note: its key, its first document in the segment and how many it has (0: a file without a section)."""
@@ -109,22 +107,19 @@ class Segment:
         """(n,) float32: ``vectors * scales`` has rows of unit length."""
         self._rows = _mapped(self.folder / "rows.jsonl")
         self.lexical = lexical.LexicalSegment(self.folder, self.lengths)
-        self._recent: dict[tuple[str, str], Postings | None] = {}
         self._release = weakref.finalize(self, self.lexical.close)  # at the latest when it is forgotten
 
     def __len__(self) -> int:
         return len(self.docs)
 
+    @property
+    def terms(self) -> TermTable:
+        """The postings that a prompt asks for."""
+        return self.lexical.table
+
     def postings(self, field: str, term: str) -> Postings | None:
-        """Return the postings of *term*; what was asked lately is answered from memory."""
-        key = (field, term)
-        if key in self._recent:
-            return self._recent[key]
-        found = self.lexical.postings(field, term)
-        if len(self._recent) >= RECENT:
-            self._recent.clear()
-        self._recent[key] = found
-        return found
+        """Return the postings of *term* in one field."""
+        return self.lexical.postings(field, term)
 
     def row(self, number: int) -> dict[str, Any]:
         """Return what may be shown of document *number*."""

@@ -1,7 +1,8 @@
 """Static embeddings: the only user of model2vec.
 
 The bundled model is a folder inside the package and is loaded by its path, so nothing is ever asked of
-a hub. Vectors are kept as int8 with one scale a row, which loses nothing measurable (DESIGN section 4).
+a hub. Prompts and small commits are encoded by ``pieces``, without the library and what it loads; the vectors
+are the same. They are kept as int8 with one scale a row, which loses nothing measurable (DESIGN section 4).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from recall_git.errors import ModelUnusable
+from recall_git.index.pieces import Pieces
 
 BUNDLED = Path(__file__).parent.parent / "model"
 """The model that comes with the package."""
+
+FEW_TEXTS = 256
+"""Up to so many texts are encoded without model2vec, which takes longer to load than they to encode."""
 
 _FILES = ("model.safetensors", "tokenizer.json", "config.json")
 
@@ -54,29 +59,48 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 
 
 class Encoder:
-    """A loaded model. *model* is a folder, '' for the bundled one, or a hub id that the user asked for."""
+    """A model, loaded when the first text is encoded. *model* is a folder, '' for the bundled one, or a hub id that
+    the user asked for."""
 
     def __init__(self, model: str = "") -> None:
+        self._name = model
+        self._folder = Path(model).expanduser() if model else BUNDLED
+
+    def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return (len(texts), dim) float32, rows of unit length; a text without a known piece gives zeros.
+
+        Raises ModelUnusable when the model cannot be loaded.
+        """
+        sound = [_sound(text) for text in texts]
+        pieces = self._pieces
+        if pieces is not None and len(sound) <= FEW_TEXTS:
+            found = pieces.encode(sound)
+        elif sound:
+            found = np.asarray(self._model.encode(sound, use_multiprocessing=False), np.float32)
+        else:
+            found = np.zeros((0, int(self._model.dim)), np.float32)
+        norms = np.linalg.norm(found, axis=1, keepdims=True)
+        unit: npt.NDArray[np.float32] = np.divide(found, norms, out=np.zeros_like(found), where=norms > 0)
+        return unit
+
+    @cached_property
+    def _pieces(self) -> Pieces | None:
+        """The model read without its library, None when it is of another shape than the bundled one."""
+        try:
+            return Pieces(self._folder)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None  # the library says what is wrong with it, if anything is
+
+    @cached_property
+    def _model(self) -> Any:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
         from model2vec import StaticModel
 
         logging.getLogger("huggingface_hub.repocard").addFilter(lambda _: False)  # our card has no hub metadata
-
-        folder = Path(model).expanduser() if model else BUNDLED
         try:
-            self._model: Any = StaticModel.from_pretrained(str(folder) if folder.exists() else model)
+            return StaticModel.from_pretrained(str(self._folder) if self._folder.exists() else self._name)
         except (OSError, ValueError, KeyError) as error:
-            raise ModelUnusable(model or "bundled", str(error).split("\n")[0]) from error
-        self.dim = int(self._model.dim)
-
-    def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return (len(texts), dim) float32, rows of unit length; a text without a known piece gives zeros."""
-        if not texts:
-            return np.zeros((0, self.dim), np.float32)
-        found = np.asarray(self._model.encode([_sound(text) for text in texts], use_multiprocessing=False), np.float32)
-        norms = np.linalg.norm(found, axis=1, keepdims=True)
-        unit: npt.NDArray[np.float32] = np.divide(found, norms, out=np.zeros_like(found), where=norms > 0)
-        return unit
+            raise ModelUnusable(self._name or "bundled", str(error).split("\n")[0]) from error
 
 
 def _sound(text: str) -> str:

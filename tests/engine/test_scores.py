@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hookhelp import enable
 
-from recall_git import analysis, sync
+from recall_git import analysis, bm25, sync
 from recall_git.index.lexical import BOOSTS, FIELDS, K1, B
 from recall_git.repo import Repo
 from recall_git.retrieve import View
@@ -79,15 +79,36 @@ def plain_scores(view: View, found: Repo, terms: list[str]) -> np.ndarray:
 
 def test_bm25f_is_the_plain_formula(view: View, repo: GitRepo) -> None:
     terms = analysis.query_terms("quince jelly in the cold pantry 果冻 ゼリー terraform nowhere")
-    scores, _, frequencies = view.score_terms(terms)
-    again = view.score_terms(terms)[0]  # from what was kept
+    scored = view.scorer.score(terms)
+    scores, frequencies = scored.documents, scored.frequencies
+    again = view.scorer.score(terms).documents  # from what was kept
     plain = plain_scores(view, Repo.discover(repo.path), terms)
     np.testing.assert_allclose(scores, plain, rtol=1e-5, atol=1e-6)
     np.testing.assert_array_equal(scores, again)
     assert frequencies[terms.index("nowher")] == 0
     assert not scores[~view.live].any()
-    matched = view.matched(terms, range(len(view.live)))
+    matched = scored.has(range(len(view.live)))
     assert matched[:, view.live].sum(axis=1).tolist() == list(frequencies)
+
+
+def test_common_terms_are_scored_as_rare_ones_are(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+    terms = analysis.query_terms("quince jelly in the cold pantry 果冻 ゼリー terraform nowhere")
+    rare = view.scorer.score(terms)
+    everything = range(len(view.live))
+    for dense in (3, 0, 1000):  # kept by document, never by document, always
+        monkeypatch.setattr(bm25, "COMMON", -1)
+        monkeypatch.setattr(bm25, "COMMON_SHARE", 0)
+        monkeypatch.setattr(bm25, "_DENSE", dense)
+        del view.__dict__["scorer"]
+        for common in (view.scorer.score(terms), view.scorer.score(terms)):
+            np.testing.assert_allclose(common.documents, rare.documents, rtol=1e-6)
+            np.testing.assert_allclose(common.notes, rare.notes, rtol=1e-6)
+            assert common.frequencies == rare.frequencies
+            np.testing.assert_array_equal(common.has(everything), rare.has(everything))
+    monkeypatch.setattr(bm25, "KEPT_BYTES", 1)
+    monkeypatch.setattr(bm25, "KEPT_BYTES_A_DOCUMENT", 0)
+    np.testing.assert_array_equal(view.scorer.score(terms).documents, common.documents)
+    np.testing.assert_array_equal(view.scorer.score(terms).documents, common.documents)
 
 
 def test_cosines_are_one_plain_product(view: View) -> None:
