@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from recall_git import analysis, sync, worktree
+from recall_git import analysis, inotify, sync, worktree
 from recall_git.config import Settings
 from recall_git.errors import RecallError
 from recall_git.index import lexical, vectors
@@ -37,10 +37,11 @@ BYTES_MAX = 1 << 20
 """What is read of the work tree for one prompt at most; files in the order of their paths."""
 FILE_BYTES_MAX = 256 << 10
 FRESH_S = 2.0
-"""Git is not asked again within this, unless a folder of notes looks different. What changed is always read anew."""
+"""Git is not asked again within this, unless something looks different. What changed is always read anew."""
 WAIT_S = 10.0
 MARK = "uncommitted"
-_FOLDERS_MAX = 400
+OUR_FOLDER = ".recall"
+_FOLDERS_MAX = 2000
 _WATCHED_MAX = 8
 
 
@@ -198,7 +199,10 @@ def _tree(repo: Repo, tree: str) -> tuple[tuple[tuple[str, bytes], ...], tuple[s
     """Return the files of *tree* that select notes, and its folders."""
     rules, folders = [], {""}
     for entry in repo.files(tree):
-        folders.add(entry.path.rpartition("/")[0])
+        folder = entry.path.rpartition("/")[0]
+        while folder not in folders and folder != OUR_FOLDER:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
         if entry.path.endswith((IGNORE_FILE, ATTRIBUTES_FILE)):
             rules.append((entry.path, repo.read(entry.blob) or b""))
     return tuple(rules), tuple(sorted(folders))
@@ -219,17 +223,32 @@ class _Watch:
         """The view that was laid last: while nothing changes, its statistics stay."""
         self._asked = -FRESH_S
         self._seen: object = None
+        self._dirty = False
+        self._told: inotify.Folders | None = None
         self._thread: Thread | None = None
 
     def changed(self, repo: Repo, memory: Memory, wait_s: float) -> tuple[str, ...]:
-        """Return the paths that differ from the commit, ordered."""
-        looks = _looks(repo, memory)
-        if monotonic() - self._asked < FRESH_S and looks == self._seen:
+        """Return the paths that differ from the commit, ordered.
+
+        Where the system tells that nothing was written, Git is asked behind the answer at most: what the system
+        cannot tell (a folder that no commit knows, a network file system) is there for the next prompt.
+        """
+        folders = _folders(repo, memory)
+        if self._told and self._told.changed():
+            self._dirty = True
+        looks = _looks(repo, memory, () if self._told else folders)
+        is_same = looks == self._seen and not self._dirty
+        if is_same and monotonic() - self._asked < FRESH_S:
             return self.paths
         if self._thread is None or not self._thread.is_alive():
+            if not (is_same and self._told):
+                self._told = _told(repo, folders, self.paths, memory.settings.extensions)
+                looks = _looks(repo, memory, () if self._told else folders)
+            self._dirty = False
             self._thread = Thread(target=self._ask, args=(repo, memory.settings.extensions, looks), daemon=True)
             self._thread.start()
-        self._thread.join(wait_s)
+        if not (is_same and self._told):
+            self._thread.join(wait_s)
         return self.paths
 
     def _ask(self, repo: Repo, extensions: Sequence[str], looks: object) -> None:
@@ -248,15 +267,33 @@ class _Watch:
         self._asked, self._seen = now, looks
 
 
-def _looks(repo: Repo, memory: Memory) -> object:
-    """Return what changes when a note is added, removed, renamed or staged; not when one is edited in its place."""
-    assert repo.top is not None
+def _folders(repo: Repo, memory: Memory) -> tuple[str, ...]:
     commit = repo.commit(memory.commit)
-    folders = _tree(repo, commit.tree)[1] if commit else ("",)
+    return _tree(repo, commit.tree)[1] if commit else ("",)
+
+
+def _told(
+    repo: Repo, folders: Sequence[str], untracked: Sequence[str], extensions: Sequence[str]
+) -> inotify.Folders | None:
+    """Return what tells of changes below *folders* and beside the *untracked*, None where nothing does."""
+    if len(folders) > _FOLDERS_MAX:
+        return None
+    every = dict.fromkeys((*folders, *(path.rpartition("/")[0] for path in untracked)))
+    there = [f"{repo.top}/{name}" for name in every if os.path.isdir(f"{repo.top}/{name}")]  # noqa: PTH112
+    try:
+        return inotify.Folders(there, extensions)
+    except OSError:
+        return None
+
+
+def _looks(repo: Repo, memory: Memory, folders: Sequence[str]) -> object:
+    """Return what changes when a commit is made, or something is staged, or a note comes or goes in *folders*.
+
+    Not when a note is edited in its place.
+    """
     if len(folders) > _FOLDERS_MAX:
         return object()
-    top = str(repo.top)
-    return (memory.commit, _stamp(f"{repo.git_dir}/index"), *(_stamp(f"{top}/{name}") for name in folders))
+    return (memory.commit, _stamp(f"{repo.git_dir}/index"), *(_stamp(f"{repo.top}/{name}") for name in folders))
 
 
 def _stamp(path: str) -> tuple[int, int]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import shutil
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from recall_git import beside, overlay, recall
+from recall_git import beside, inotify, overlay, recall
 from trust.trusthelp import lines, note, placed
 
 if TYPE_CHECKING:
@@ -165,3 +170,85 @@ def test_an_old_revision_has_no_overlay(ask: Callable[..., Digest], repo: GitRep
     opened = engine.open(engine.repository(repo.path), revision="HEAD")
     around = beside.beside(engine, opened, revision="HEAD")
     assert "nine hours" in recall.prompt_digest(opened.memory, QUERY, beside=around).text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what was written")
+def test_git_is_waited_for_only_when_something_was_written(
+    repo: GitRepo, engine: Engine, open_memory: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit({"a.md": OLD, "deep/er/b.md": "# Other\n\nNothing about it.\n"})
+    open_memory(repo)
+    overlay._watches.clear()
+    monkeypatch.setattr(overlay, "FRESH_S", -1.0)  # what Git said is always too old
+    ask_git, asked, free = overlay._Watch._ask, [], threading.Event()
+
+    def slowly(self: overlay._Watch, *args: Any) -> None:
+        asked.append(args)
+        assert free.wait(20)
+        ask_git(self, *args)
+
+    def said(wait_s: float) -> str:
+        opened = engine.open(engine.repository(repo.path))
+        around = replace(recall.ALONE, overlay=lambda memory: overlay.lay_over(opened.repo, memory, wait_s=wait_s))
+        return recall.prompt_digest(opened.memory, QUERY, beside=around).text
+
+    monkeypatch.setattr(overlay._Watch, "_ask", slowly)
+    free.set()
+    assert "nine hours" in said(20)
+    free.clear()
+    assert "nine hours" in said(20)  # Git is asked, and has not answered: nothing was written, so nobody waits
+    assert len(asked) == 2
+    free.set()
+    overlay._watches[repo_of(repo)]._thread.join()  # type: ignore[union-attr]
+    for path in ("a.md", "deep/er/b.md", "deep/new.md", "quite/new/c.md"):
+        repo.write({path: NEW})
+        assert "two hours" in said(20), path
+        repo.git("checkout", "-q", "--", "a.md", "deep/er/b.md")
+        repo.git("clean", "-fdq")
+        assert "two hours" not in said(20), path
+    repo.write({"deep/build.o": "x"})  # no note
+    free.clear()
+    assert "nine hours" in said(20)
+    free.set()
+
+
+def repo_of(repo: GitRepo) -> Path:
+    return repo.path.resolve() / ".git"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what was written")
+def test_only_notes_and_folders_count(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    folders = inotify.Folders([str(tmp_path), str(tmp_path / "sub")], ("md",))
+    assert not folders.changed()
+    (tmp_path / "a.txt").write_text("x")
+    (tmp_path / "sub" / "a.txt").touch()
+    (tmp_path / "a.txt").unlink()
+    assert not folders.changed()
+    steps = (
+        lambda: (tmp_path / "a.MD").write_text("x"),
+        lambda: (tmp_path / "sub" / "b.md").write_text("x"),
+        lambda: (tmp_path / "sub" / "b.md").rename(tmp_path / "c.txt"),
+        (tmp_path / "a.MD").unlink,
+        (tmp_path / "new").mkdir,
+        lambda: (tmp_path / "new").rename(tmp_path / "newer"),
+        lambda: shutil.rmtree(tmp_path / "sub"),
+    )
+    for number, step in enumerate(steps):
+        step()
+        assert folders.changed(), number
+        assert not folders.changed(), number
+    with pytest.raises(OSError, match="watch"):
+        inotify.Folders([str(tmp_path / "none")], ("md",))
+
+
+def test_without_the_system_telling_git_is_asked_as_often(
+    ask: Callable[..., Digest], repo: GitRepo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: object) -> None:
+        raise OSError("this system has no inotify")
+
+    monkeypatch.setattr(inotify, "Folders", none)
+    assert "nine hours" in ask().text
+    repo.write({"a.md": NEW})
+    assert "two hours" in ask().text
