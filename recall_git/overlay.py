@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from threading import Thread
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ BYTES_MAX = 1 << 20
 FILE_BYTES_MAX = 256 << 10
 FRESH_S = 2.0
 """Git is not asked again within this, unless something looks different. What changed is always read anew."""
+BEHIND_S = 0.2
+"""So long after a prompt Git is asked when nobody waits for it: the answer is out by then."""
 WAIT_S = 10.0
 MARK = "uncommitted"
 OUR_FOLDER = ".recall"
@@ -240,18 +242,21 @@ class _Watch:
         is_same = looks == self._seen and not self._dirty
         if is_same and monotonic() - self._asked < FRESH_S:
             return self.paths
+        is_quiet = is_same and self._told is not None
         if self._thread is None or not self._thread.is_alive():
-            if not (is_same and self._told):
+            if not is_quiet:
                 self._told = _told(repo, folders, self.paths, memory.settings.extensions)
                 looks = _looks(repo, memory, () if self._told else folders)
             self._dirty = False
-            self._thread = Thread(target=self._ask, args=(repo, memory.settings.extensions, looks), daemon=True)
+            how = repo, memory.settings.extensions, looks, BEHIND_S if is_quiet else 0.0
+            self._thread = Thread(target=self._ask, args=how, daemon=True)
             self._thread.start()
-        if not (is_same and self._told):
+        if not is_quiet:
             self._thread.join(wait_s)
         return self.paths
 
-    def _ask(self, repo: Repo, extensions: Sequence[str], looks: object) -> None:
+    def _ask(self, repo: Repo, extensions: Sequence[str], looks: object, delay_s: float) -> None:
+        sleep(delay_s)
         now = monotonic()
         patterns = [f":(icase,glob)**/*.{extension.lstrip('.')}" for extension in extensions]
         try:
