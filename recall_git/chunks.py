@@ -6,7 +6,7 @@ Pure; linear in the length of the note.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -340,7 +340,7 @@ def _is_decoration(line: Line) -> bool:
     return bool(_DIRECTIVE.match(text) or _ONLY_LINKS.fullmatch(text)) or not plain(text[:_PARAGRAPH_CHARS])
 
 
-def summarise(lines: list[Line]) -> str:
+def summarise(lines: Sequence[Line]) -> str:
     """Return one sentence that stands for *lines*, as plain text of at most ``SUMMARY_CHARS`` characters.
 
     The first sentence of prose that says something; else the first list item; else what there is, in
@@ -369,7 +369,7 @@ def _is_item(line: Line) -> bool:
     return line.kind == TEXT and _LIST_ITEM.match(line.text) is not None and not _is_decoration(line)
 
 
-def _paragraphs(lines: list[Line]) -> Iterator[str]:
+def _paragraphs(lines: Sequence[Line]) -> Iterator[str]:
     """Yield the paragraphs of prose: no lists, tables, decoration, code or comments."""
     paragraph: list[str] = []
     in_item = in_table = False
@@ -392,7 +392,7 @@ def _paragraphs(lines: list[Line]) -> Iterator[str]:
         yield "\n".join(paragraph)[:_PARAGRAPH_CHARS]
 
 
-def _begins_table(lines: list[Line], at: int) -> bool:
+def _begins_table(lines: Sequence[Line], at: int) -> bool:
     if _TABLE_ROW.match(lines[at].text):
         return True
     below = lines[at + 1].text if at + 1 < len(lines) else ""
@@ -400,15 +400,16 @@ def _begins_table(lines: list[Line], at: int) -> bool:
 
 
 def _weight(sentence: str) -> int:
-    """Return 2 for a sentence that says something, 1 for one with a word in it, else 0."""
+    """Return 2 for a sentence that says something, 1 for one with a word in it, else 0; its beginning tells."""
+    sentence = sentence[:SUMMARY_CHARS]
     letters = sum(map(str.isalpha, sentence))
-    wide = sum(char >= "\u2e80" for char in sentence)
+    wide = 0 if sentence.isascii() else sum(char >= "\u2e80" for char in sentence)
     if wide >= 8 or (letters >= 15 and sentence.count(" ") >= 3):
         return 2
     return 1 if letters >= 2 else 0
 
 
-def _fallback(lines: list[Line]) -> str:
+def _fallback(lines: Sequence[Line]) -> str:
     texts = [line.text for line in lines if line.kind == TEXT]
     row = next((line.text for at, line in enumerate(lines) if line.kind == TEXT and _begins_table(lines, at)), "")
     cells = [cell for cell in (plain(cell) for cell in row[:_PARAGRAPH_CHARS].split("|")) if cell]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
+from functools import lru_cache
 from itertools import chain, islice, takewhile
 from typing import Any, NamedTuple
 
@@ -331,7 +332,7 @@ def _tags(front: Front) -> Iterator[str]:
             yield tag
 
 
-def _title(front: Front, lines: list[Line], path: str) -> str:
+def _title(front: Front, lines: Sequence[Line], path: str) -> str:
     """Return the title from front matter, else the first H1, else ``name``, else the file's name."""
     headings = [line.heading for line in lines if line.level == 1]
     # A note of numbered H1 chapters has no title among them.
@@ -539,7 +540,8 @@ _NO_SETEXT = re.compile(r"[ \t]*(?:[>|<#]|[-*+] |\d{1,9}[.)] | {4}|\t)")
 MAX_SETEXT = 200
 
 
-def scan(body: str) -> list[Line]:
+@lru_cache(maxsize=1)  # what was just parsed is split next
+def scan(body: str) -> Sequence[Line]:
     """Return the lines of a body with their kinds; ``"\\n".join`` of their texts is the body.
 
     Follows CommonMark where notes do, and leans to prose where they don't: a comment or a <pre> that
@@ -659,7 +661,7 @@ _NOTE_LINK = re.compile(
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".pdf", ".mp4", ".mp3")
 
 
-def _preamble(lines: list[Line]) -> Iterable[Line]:
+def _preamble(lines: Sequence[Line]) -> Iterable[Line]:
     """Return the lines before the first section: a tag there belongs to the whole note, a later one to its section."""
     return takewhile(lambda line: line.level < 2, lines)
 

@@ -22,7 +22,7 @@ from recall_git.config import DEFAULT_TYPES, Settings, resolve
 from recall_git.errors import IndexBusy, NoCommits, NotEnabled
 from recall_git.index import store as stores
 from recall_git.index.lexical import FieldTexts
-from recall_git.index.vectors import Encoder, model_id
+from recall_git.index.vectors import Behind, Encoder, model_id
 from recall_git.repo import Change, Commit, Repo, git_config_list
 from recall_git.select import select, selection_id
 from recall_git.types import Chunk, Document, Note, NoteEntry
@@ -210,19 +210,20 @@ def add_missing(
     queue = iter(missing)
     while batch := list(islice(queue, BATCH_NOTES)):
         files = []
-        texts: list[str] = []
+        behind = Behind(encoder)
         for key in batch:
             data = repo.read(wanted[key].blob, MAX_NOTE_BYTES)
             if data is not None:
                 prepared, embedded = prepare(key, wanted[key], data, settings)
                 files.append(prepared)
-                texts.extend(embedded)
+                behind.add(embedded)
+                documents += len(embedded)
             done += 1
             if progress:
                 progress(done, len(missing))
         if files:
-            writer.add(files, encoder.encode(texts))
-        added, documents = added + len(files), documents + len(texts)
+            writer.add(files, behind.result)
+        added += len(files)
     return Added(added, documents)
 
 

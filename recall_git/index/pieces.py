@@ -70,13 +70,16 @@ class Pieces:
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """Return (len(texts), dim) float32, rows of unit length; a text without a known piece gives zeros."""
-        found = np.zeros((len(texts), self.dim), np.float32)
-        for row, text in enumerate(texts):
-            ids = self.pieces(text)
+        return self.means([self.pieces(text) for text in texts])
+
+    def means(self, found: Sequence[Sequence[int]]) -> Floats:
+        """Return the same for texts that are cut into pieces already."""
+        means = np.zeros((len(found), self.dim), np.float32)
+        for row, ids in enumerate(found):
             if ids:
-                found[row] = (self._table[self._rows[ids]] * self._weights[ids][:, None]).mean(axis=0)
-        unit: Floats = found / (np.linalg.norm(found, axis=1, keepdims=True) + 1e-32)
-        return unit
+                means[row] = (self._table[self._rows[ids]] * self._weights[ids][:, None]).mean(axis=0)
+        means /= np.linalg.norm(means, axis=1, keepdims=True) + 1e-32
+        return means
 
     def pieces(self, text: str) -> list[int]:
         """Return the numbers of the pieces of *text*, in order, without the unknown."""

@@ -26,7 +26,11 @@ _FILES = ("term_keys", "term_ends", "postings")
 @lru_cache(maxsize=1 << 16)
 def term_key(term: str) -> int:
     """Return the 64-bit key of a term."""
-    return int.from_bytes(blake2b(term.encode("utf-8", "replace"), digest_size=8).digest(), "little")
+    return _key(term.encode("utf-8", "replace"))
+
+
+def _key(name: bytes) -> int:
+    return int.from_bytes(blake2b(name, digest_size=8).digest(), "little")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ class TermTable:
         parts = []
         keys = []
         for column in columns:
-            named = np.fromiter((term_key(name.decode()) for name in column.names), np.uint64, len(column.names))
+            named = np.fromiter(map(_key, column.names), np.uint64, len(column.names))
             keys.append(np.repeat(named, column.sizes))
             part = np.zeros(len(column.documents), POSTING)
             part["document"] = column.documents

@@ -353,8 +353,11 @@ class Writer:
         for left in store.folder.glob("tmp-*"):  # of a writer that was killed
             _remove(left)
 
-    def add(self, files: Sequence[PreparedFile], encoded: npt.NDArray[np.float32]) -> None:
-        """Write *files* as a new segment and publish it. *encoded*: (documents, dim), in the files' order."""
+    def add(self, files: Sequence[PreparedFile], encoded: Callable[[], npt.NDArray[np.float32]]) -> None:
+        """Write *files* as a new segment and publish it.
+
+        *encoded* returns the vectors, (documents, dim) in the files' order; it is asked last, it may take long.
+        """
         documents = [document for file in files for document in file.documents]
 
         def fill(folder: Path) -> None:
@@ -370,7 +373,7 @@ class Writer:
             table = np.zeros(len(files), FILE)
             table["key"] = [file.key for file in files]
             table["count"], table["first"] = counts, np.cumsum(counts) - counts
-            _save(folder, table, docs, lengths, *vectors.quantise(encoded))
+            _save(folder, table, docs, lengths, *vectors.quantise(encoded()))
             (folder / "rows.jsonl").write_bytes(b"".join(rows))
 
         self._publish([*self.current.segments, self._new_segment(fill)])

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -71,17 +72,20 @@ class Encoder:
 
         Raises ModelUnusable when the model cannot be loaded.
         """
+        return _unit(self.begin(texts)())
+
+    def begin(self, texts: Sequence[str]) -> Callable[[], npt.NDArray[np.float32]]:
+        """Do the part that leaves the interpreter free for other threads; return the rest of ``encode``."""
         sound = [_sound(text) for text in texts]
         pieces = self._pieces
-        if pieces is not None and len(sound) <= FEW_TEXTS:
-            found = pieces.encode(sound)
-        elif sound:
+        if pieces is not None:
+            cut = [pieces.pieces(text) for text in sound] if len(sound) <= FEW_TEXTS else self._model.tokenize(sound)
+            return lambda: pieces.means(cut)
+        if sound:
             found = np.asarray(self._model.encode(sound, use_multiprocessing=False), np.float32)
         else:
             found = np.zeros((0, int(self._model.dim)), np.float32)
-        norms = np.linalg.norm(found, axis=1, keepdims=True)
-        unit: npt.NDArray[np.float32] = np.divide(found, norms, out=np.zeros_like(found), where=norms > 0)
-        return unit
+        return lambda: found
 
     @cached_property
     def _pieces(self) -> Pieces | None:
@@ -101,6 +105,39 @@ class Encoder:
             return StaticModel.from_pretrained(str(self._folder) if self._folder.exists() else self._name)
         except (OSError, ValueError, KeyError) as error:
             raise ModelUnusable(self._name or "bundled", str(error).split("\n")[0]) from error
+
+
+class Behind:
+    """Encodes many texts, most of the work in a thread of its own while the caller goes on; few, when asked for."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._waiting: list[str] = []
+        self._parts: list[Future[Callable[[], npt.NDArray[np.float32]]]] = []
+        self._thread: ThreadPoolExecutor | None = None
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Take *texts*, which follow those before."""
+        self._waiting += texts
+        if len(self._waiting) > FEW_TEXTS:
+            self._thread = self._thread or ThreadPoolExecutor(1, "encode")
+            self._parts.append(self._thread.submit(self._encoder.begin, self._waiting))
+            self._waiting = []
+
+    def result(self) -> npt.NDArray[np.float32]:
+        """Return the vectors of all texts, as ``Encoder.encode`` does; raises what that raises."""
+        parts = [_unit(part.result()()) for part in self._parts]
+        if self._waiting or not parts:
+            parts.append(self._encoder.encode(self._waiting))
+        if self._thread is not None:
+            self._thread.shutdown()
+        return np.concatenate(parts)
+
+
+def _unit(found: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    norms = np.linalg.norm(found, axis=1, keepdims=True)
+    unit: npt.NDArray[np.float32] = np.divide(found, norms, out=np.zeros_like(found), where=norms > 0)
+    return unit
 
 
 def _sound(text: str) -> str:

@@ -65,6 +65,8 @@ def test_any_text_is_cut_as_the_library_cuts_it(pieces: Pieces, library: Encoder
 
 def test_few_texts_and_many_get_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     few = Encoder().encode(TEXTS)
+    library = Encoder()._model.encode(TEXTS)
+    np.testing.assert_allclose(few, library, atol=2e-6)
     monkeypatch.setattr(vectors, "FEW_TEXTS", 0)
     many = Encoder().encode(TEXTS)
     np.testing.assert_array_equal(few, many)
