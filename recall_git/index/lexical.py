@@ -566,8 +566,8 @@ class LexicalSegment:
         segment = W3Segment(NotesCodec(), _INDEX_NAME, doccount=len(lengths), segid=_SEGMENT_ID)
         totals = lengths.sum(axis=0, dtype=np.int64).tolist()
         segment._fieldlengths = dict(zip(FIELDS, totals, strict=True))
-        self.reader = SegmentReader(FileStorage(str(folder)), SCHEMA, segment)
         self.table = TermTable.load(folder)
+        self.reader = SegmentReader(FileStorage(str(folder)), SCHEMA, segment)  # last: it must be closed
 
     def postings(self, field: str, term: str) -> Postings | None:
         """Return the postings of *term*, None when the segment has none."""
