@@ -63,6 +63,7 @@ class Settings:
     recent_days: int = 30
     stale_days: int = 180
     age: tuple[str, ...] = ()
+    authors: bool = False
     log_prompts: bool = False
 
 
@@ -170,6 +171,8 @@ KEYS = (
     Key("staleDays", _whole(0, 36500), "Notes older than this leave the fixed slots.", shared="less"),
     Key("age", _pairs(_ages), "TYPE=RECENT/STALE: days for notes of a type instead of recentDays and staleDays; "
         "'never' for no limit; 'prohibition' is a lesson of high priority.", many=True),
+    Key("authors", _flag, "Whether an entry says who last set its note: the author of the commit, by the names of that "
+        "commit's .mailmap."),
     Key("logPrompts", _flag, "Whether the log keeps the prompt's text instead of a hash."),
 )  # fmt: skip
 assert {key.field for key in KEYS} == {f.name for f in fields(Settings)}

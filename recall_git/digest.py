@@ -74,7 +74,7 @@ def compose(
 
 
 def entry(document: Document, limit_chars: int = ENTRY_CHARS) -> str:
-    """Return *document* as one line ``- Title › Section — summary  #tag · path:line · date``.
+    """Return *document* as one line ``- Title › Section — summary  #tag · path:line · date · by author``.
 
     At most *limit_chars* characters, unless the part that is never cut (path, line, date, marks) is
     longer by itself. What has no room goes in this order: tags, summary, end of the title.
@@ -156,7 +156,7 @@ def _pointer(documents: list[Document], limit: int, cut: list[str]) -> list[_Row
     items: list[str] = []
     used = _units(POINTER) + 1
     for position, document in enumerate(documents):
-        item = f"{_title(document, TITLE_CHARS)} ({_where(document)})"
+        item = f"{_title(document, TITLE_CHARS)} ({_where(document)}{_by(document)})"
         used += _units(item) + (len("; ") if items else 0)
         if used > limit:
             cut += [reason("relevant", left, "relevant-chars") for left in documents[position:]]
@@ -235,7 +235,13 @@ def _tail(document: Document) -> str:
     tail = f" · {_where(document)}"
     if re.fullmatch(r"\d{4}-\d{2}-\d{2}", document.date):
         tail += f" (noted {', '.join((document.date, *aging))})" if aging else f" · {document.date}"
+    tail += _by(document)
     return f"{tail} [{others}]" if others else tail
+
+
+def _by(document: Document) -> str:
+    author = _field(document.author, guard.NAME_CHARS)
+    return f" · by {author}" if author else ""
 
 
 def _where(document: Document) -> str:

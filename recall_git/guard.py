@@ -21,6 +21,7 @@ HEADINGS = {
 }
 """The frame's own words live here, and not in ``digest``, because here they are kept out of quoted text."""
 
+NAME_CHARS = 40
 MASK = "[masked]"
 ELLIPSIS = "…"
 
@@ -79,6 +80,11 @@ def line(text: str, limit_chars: int) -> str:
     text = plain(text[: 8 * limit_chars + 1024])
     text = _ROLE.sub(r"\1\2\3\4 - ", text)
     return _cut(neutral(_BLANK.sub(" ", text).strip()), limit_chars)
+
+
+def name(text: str) -> str:
+    """Return what a commit calls its author, at most ``NAME_CHARS`` characters of one line and no credential."""
+    return line(mask(text[:2000]), NAME_CHARS) if text else ""
 
 
 def location(path: str) -> str:

@@ -77,7 +77,9 @@ class _Kept:
             self._withhold(slot, current or document, why)
             return None
         memory = self.memory
-        return replace(freshness.aged(current, memory.commit_time, memory.settings), source=memory.source)
+        author = current.author if slot != "profile" else ""  # whose profile it is, it says itself
+        aged = freshness.aged(current, memory.commit_time, memory.settings)
+        return replace(aged, source=memory.source, author=author)
 
     def all(self, documents: Iterable[Document], slot: str) -> Iterator[Document]:
         """Yield what may stand for each of *documents*, each path and line once."""

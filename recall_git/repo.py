@@ -36,6 +36,8 @@ committed to, and would make Git answer for that one wherever it is asked."""
 
 _TREE, _REGULAR, _EXECUTABLE = b"40000", b"100644", b"100755"
 NO_LIMIT = 1 << 62
+LAST_SECOND = 253402300799
+"""Of the year 9999: anybody can write any number into a commit."""
 _SCOPES = ("system", "global", "local", "worktree", "command")
 """Git's levels of configuration, each replacing the one before."""
 
@@ -59,6 +61,8 @@ class Change:
     parents: tuple[str, ...]
     author_time: int
     paths: tuple[frozenset[str], ...]
+    author: str = ""
+    """Its author's name, when that was asked for."""
 
 
 class _Objects(Protocol):
@@ -388,15 +392,21 @@ class Repo:
             raise RecallError(f"git {args[0]} failed ({complaint}); see 'git status'")
         return done.stdout
 
-    def history(self, head: str, without: str = "") -> list[Change]:
+    def history(self, head: str, without: str = "", *, mailmap: str | None = None) -> list[Change]:
         """Return the commits of *head* that *without* has not, children before parents.
 
         A path counts against a parent when its blob differs there. Commits of a shallow clone's border
-        have no parents: they set all of their files. What a partial clone lacks is left out.
+        have no parents: they set all of their files. What a partial clone lacks is left out. With *mailmap*
+        (the id of a blob, or '') each has its author's name, as that ``.mailmap`` and no other spells it.
         """
+        names: tuple[str, ...] = ()
+        form = "%x01%H %T %P%x02%at"
+        if mailmap is not None:  # in a folder without a .mailmap: that of the work tree may be any commit's
+            names = ("-C", str(self.git_dir), "-c", f"mailmap.blob={mailmap}", "-c", "mailmap.file=")
+            form += "%x02%aN"
         out = self.git(
-            "-c", "log.diffMerges=separate", "-c", "log.showRoot=true", "-c", "log.showSignature=false",
-            "log", "-m", "--topo-order", "--raw", "--no-abbrev", "--no-renames", "-z", "--format=%x01%H %T %at %P",
+            *names, "-c", "log.diffMerges=separate", "-c", "log.showRoot=true", "-c", "log.showSignature=false",
+            "log", "-m", "--topo-order", "--raw", "--no-abbrev", "--no-renames", "-z", f"--format={form}",
             "--end-of-options", head, *([f"^{without}"] if without else []), "--", check=False,
         )  # fmt: skip
         return list(self._changes(out))
@@ -410,13 +420,13 @@ class Repo:
         for row in {row.oid: row for row in rows}.values():
             found = iter(groups[row.oid])
             if len(row.parents) < 2:
-                yield Change(row.oid, row.parents, row.author_time, (next(found),))
+                yield Change(row.oid, row.parents, row.author_time, (next(found),), row.author)
                 continue
             paths = []
             for parent in row.parents:  # Git leaves out a parent with the same tree
                 tree = trees.get(parent) or getattr(self.commit(parent), "tree", "")
                 paths.append(frozenset() if tree == row.tree else next(found, frozenset()))
-            yield Change(row.oid, row.parents, row.author_time, tuple(paths))
+            yield Change(row.oid, row.parents, row.author_time, tuple(paths), row.author)
 
     def set_note(self, ref: str, commit: str, text: str) -> None:
         """Attach *text* to *commit* as a Git note below *ref*; an empty text removes the note. Equal text: no write."""
@@ -468,7 +478,7 @@ _US = {f"GIT_{role}_{what}": "recall-git" for role in ("AUTHOR", "COMMITTER") fo
 
 def _commit(oid: str, data: bytes) -> Commit:
     """Parse a raw commit; its message, in whatever encoding, is not read."""
-    tree, parents, time, email = "", [], 0, ""
+    tree, parents, time, email = "", [], 1, ""
     for line in data.partition(b"\n\n")[0].split(b"\n"):
         key, _, value = line.partition(b" ")
         if key == b"tree":
@@ -478,8 +488,7 @@ def _commit(oid: str, data: bytes) -> Commit:
         elif key == b"author":
             who, _, when = value.rpartition(b"> ")
             email = who.rpartition(b"<")[2].decode("utf-8", "replace")
-            seconds = when.split(b" ")[0]
-            time = int(seconds) if seconds.isdigit() else 0
+            time = _seconds(when.split(b" ")[0])
     return Commit(oid, tree, time, email, tuple(parents))
 
 
@@ -546,30 +555,41 @@ class _LogRow:
     tree: str
     author_time: int
     parents: tuple[str, ...]
+    author: str
     paths: frozenset[str]
 
 
 def _log_rows(out: bytes) -> Iterator[_LogRow]:
-    """Parse ``git log -m --raw -z --format=%x01%H %T %at %P``; a merge comes once for each parent that differs."""
-    words: list[str] = []
+    """Parse ``git log -m --raw -z`` of the format in ``history``; a merge comes once for each parent that differs.
+
+    What Git cannot find in a commit (its author's date, say) it leaves out, or prints the format's own letters for.
+    """
+    head: list[bytes] = []
     paths: set[str] = set()
     fields: Iterable[bytes] = iter(out.split(b"\0"))
     for field in fields:
         field = field.lstrip(b"\n")
         if field.startswith(b"\x01"):
-            if words:
-                yield _log_row(words, paths)
-            head, _, field = field[1:].partition(b"\n")
-            words, paths = head.decode("ascii").split(), set()
+            if head:
+                yield _log_row(head, paths)
+            first, _, field = field[1:].partition(b"\n")
+            head, paths = first.split(b"\x02", 2), set()
             field = field.lstrip(b"\n")
         if field.startswith(b":"):
             old_mode, _, before, after, _ = field[1:].split(b" ")
             path = os.fsdecode(next(iter(fields), b""))
             if before != after or old_mode not in (_REGULAR, _EXECUTABLE):
                 paths.add(path)
-    if words:
-        yield _log_row(words, paths)
+    if head:
+        yield _log_row(head, paths)
 
 
-def _log_row(words: Sequence[str], paths: set[str]) -> _LogRow:
-    return _LogRow(words[0], words[1], int(words[2]), tuple(words[3:]), frozenset(paths))
+def _log_row(head: Sequence[bytes], paths: set[str]) -> _LogRow:
+    oid, tree, *parents = head[0].decode("ascii").split()
+    name = head[2].decode("utf-8", "replace") if len(head) > 2 else ""
+    return _LogRow(oid, tree, _seconds(head[1]), tuple(parents), "" if name == "%aN" else name, frozenset(paths))
+
+
+def _seconds(text: bytes) -> int:
+    """Return an author time, never 0 and in a year that the calendar has; 1 for what is no number."""
+    return min(max(int(text), 1), LAST_SECOND) if text.isdigit() and len(text) < 20 else 1

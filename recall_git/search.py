@@ -191,6 +191,12 @@ def _rarest(view: View, terms: list[str]) -> list[str]:
     return [term for term in terms if term in kept]
 
 
+def _author(view: View, note: int) -> dict[str, str]:
+    """Return who last set a note, where the view knows; an overlay's notes come after those of the commit."""
+    known = stores.has_authors(view.rows) and note < len(view.rows)
+    return {"author": str(view.rows["author"][note])} if known else {}
+
+
 def document_at(view: View, number: int) -> Document:
     """Return document *number* of *view*; without a date of its own it has that of its last commit."""
     kept = view.documents.get(number)
@@ -200,7 +206,7 @@ def document_at(view: View, number: int) -> Document:
     row: dict[str, Any] = segment.row(local)
     if not row["date"]:
         row["date"] = date.fromordinal(_EPOCH + int(view.time[number]) // 86400).isoformat()
-    document = stores.document_of(row)
+    document = stores.document_of({**row, **_author(view, int(view.note[number]))})
     if len(view.documents) >= KEPT_DOCUMENTS:
         view.documents.clear()
     view.documents[number] = document

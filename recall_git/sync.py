@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import islice
+from itertools import islice, repeat
 from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
 
-from recall_git import chunks, notes
+from recall_git import chunks, guard, notes
 from recall_git.config import DEFAULT_TYPES, Settings, resolve
 from recall_git.errors import IndexBusy, NoCommits, NotEnabled
 from recall_git.index import store as stores
@@ -39,6 +39,8 @@ DEAD_DOCS = 5000
 """Documents that came since the last ``collect`` before it is due again, and at least as many as it kept."""
 
 Progress = Callable[[int, int], None]
+LastSet = tuple[int, str]
+"""Author time and author ('' when no entry is to name one) of the commit that last set a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +171,9 @@ def keyed(store: stores.Store, settings: Settings, entries: Sequence[NoteEntry])
 
 
 def view_name(commit: Commit, settings: Settings) -> str:
-    """Return the name of a commit's view: its tree, the commit (whose history dates it), and what selects notes."""
-    shape = blake2b(repr(settings.types).encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    """Return the name of a commit's view: its tree, the commit (whose history dates it), and what shapes it."""
+    shaping = repr(settings.types) + " authors" * settings.authors
+    shape = blake2b(shaping.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
     return f"{commit.tree[:20]}-{commit.oid[:20]}-{selection_id(settings)}{shape}"
 
 
@@ -312,68 +315,75 @@ def _day(text: str) -> int:
 def make_view(
     repo: Repo, commit: Commit, settings: Settings, snapshot: stores.Snapshot, wanted: Mapping[int, NoteEntry]
 ) -> npt.NDArray[np.void]:
-    """Return the view (dtype VIEW, sorted by key) of those *wanted* that the index has, at *commit*.
+    """Return the view (sorted by key) of those *wanted* that the index has, at *commit*.
 
     A note's time is the author time of the commit that last set its path to its blob (of several, on both
-    sides of a merge, the latest): a function of the commit, however the index came to it.
+    sides of a merge, the latest), and its author is that commit's, as the ``.mailmap`` of *commit* spells the
+    name: functions of the commit, however the index came to it.
     """
     keys = np.sort(keys_of(wanted))
-    rows = np.zeros(len(keys), stores.VIEW)
-    rows["key"] = keys
-    rows = rows[~snapshot.missing(keys)]
-    places = {wanted[key].path: place for place, key in enumerate(rows["key"].tolist())}
+    keys = keys[~snapshot.missing(keys)]
+    places = {wanted[key].path: place for place, key in enumerate(keys.tolist())}
+    mailmap = _mailmap(repo, commit) if settings.authors else None
 
-    def known(oid: str) -> npt.NDArray[np.int64] | None:
-        """Return the times of the same notes in the view of another commit, 0 where it has them not."""
+    def known(oid: str) -> list[LastSet] | None:
+        """Return what the view of another commit knows of the same notes, (0, '') where it has them not."""
         other = repo.commit(oid)
         view = snapshot.read_view(view_name(other, settings)) if other else None
-        if view is None:
+        if other is None or view is None or (settings.authors and _mailmap(repo, other) != mailmap):
             return None
-        times = np.zeros(len(rows), np.int64)
-        _, mine, theirs = np.intersect1d(rows["key"], view["key"], assume_unique=True, return_indices=True)
-        times[mine] = view["time"][theirs]
-        return times
+        there = np.zeros(len(keys), view.dtype)
+        _, mine, theirs = np.intersect1d(keys, view["key"], assume_unique=True, return_indices=True)
+        there[mine] = view[theirs]
+        names = there["author"].tolist() if settings.authors else repeat("")
+        return list(zip(there["time"].tolist(), names, strict=False))
 
     since = next((oid for oid in (commit.oid, snapshot.last.get("commit", "")) if oid and known(oid) is not None), "")
     for without in dict.fromkeys((since, "")):
-        history = repo.history(commit.oid, without) if without != commit.oid else []
+        history = repo.history(commit.oid, without, mailmap=mailmap) if without != commit.oid else []
         found, beyond = last_set(history, commit.oid, places)
         if _take(found, beyond, places, known):
             break
-    for path, time in found.items():
-        rows["time"][places[path]] = time
-    rows["time"][rows["time"] == 0] = commit.author_time
-    return rows
+    names = [""] * len(keys)
+    times = np.zeros(len(keys), np.int64)
+    for path, (time, name) in found.items():
+        times[places[path]], names[places[path]] = time, name
+    times[times == 0] = commit.author_time
+    return stores.view_of(keys, times, np.array(names, np.str_) if settings.authors else None)
+
+
+def _mailmap(repo: Repo, commit: Commit) -> str:
+    return repo.file_in_tree(commit.tree, ".mailmap") or ""
 
 
 def _take(
-    found: dict[str, int],
+    found: dict[str, LastSet],
     beyond: Mapping[str, Collection[str]],
     places: Mapping[str, int],
-    known: Callable[[str], npt.NDArray[np.int64] | None],
+    known: Callable[[str], Sequence[LastSet] | None],
 ) -> bool:
-    """Add to *found* the times of what lies *beyond* the history that was read; False when one is not known."""
+    """Add to *found* what is known *beyond* the history that was read; False when something is not."""
     for oid, paths in beyond.items():
-        times = known(oid)
-        if times is None:
+        there = known(oid)
+        if there is None:
             return False
         for path in paths:
-            time = int(times[places[path]])
-            if not time:
+            last = there[places[path]]
+            if not last[0]:
                 return False
-            found[path] = max(found.get(path, time), time)
+            found[path] = max(found.get(path, last), last)
     return True
 
 
 def last_set(
     history: Iterable[Change], head: str, paths: Iterable[str]
-) -> tuple[dict[str, int], dict[str, Collection[str]]]:
+) -> tuple[dict[str, LastSet], dict[str, Collection[str]]]:
     """Follow each of *paths* from *head* back to the commits that gave it the blob it has there.
 
-    Returns the latest author time of those commits by path, and, by commit, the paths that were followed
-    to a commit that *history* (children first) does not have. Pure.
+    Returns the latest of those commits by path (of equally late ones the author whose name sorts last), and,
+    by commit, the paths that were followed to a commit that *history* (children first) does not have. Pure.
     """
-    found: dict[str, int] = {}
+    found: dict[str, LastSet] = {}
     waiting: dict[str, set[str]] = {head: set(paths)}
     for change in history:
         mine = waiting.pop(change.oid, None)
@@ -383,8 +393,9 @@ def last_set(
         first = change.paths[0] & mine
         mine -= first
         here = first.difference(*kept) if change.parents else first | mine
+        last = change.author_time, guard.name(change.author) if here else ""
         for path in here:
-            found[path] = max(found.get(path, change.author_time), change.author_time)
+            found[path] = max(found.get(path, last), last)
         for parent, same in zip(change.parents, (mine, *kept), strict=False):
             waiting[parent] = waiting[parent] | same if parent in waiting else same
     return found, {oid: paths for oid, paths in waiting.items() if paths}

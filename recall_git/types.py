@@ -89,6 +89,8 @@ class Document:
     """What the entry must say: ``uncommitted``, ``changed``, ``re-confirm``, ``old``; several joined by ``, ``."""
     source: str = ""
     """Name of the repository the note comes from, when there are several."""
+    author: str = ""
+    """Who last set the note, when entries are to say so (``recall.authors``); '' of what is not committed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,10 +52,49 @@ FILE = np.dtype([("key", "<u8"), ("first", "<u4"), ("count", "<u4")])
 DOC = np.dtype([("hash", "<u8"), ("offset", "<u8"), ("day", "<i4"), ("flags", "<u2"), ("section", "<u2")])
 """One document: content hash, offset of its row, front-matter date (days since 1970, -1 none), flags, ordinal."""
 VIEW = np.dtype([("key", "<u8"), ("time", "<i8")])
-"""One note of a tree: its key, and the author time of the commit that last set it; sorted by key."""
+"""One note of a tree: its key, and the author time of the commit that last set it; sorted by key.
+
+Where entries are to name authors there is a column ``author`` too; on disk it is a number in a table of names."""
 
 PROFILE, PROHIBITION, LATEST, EXPIRES, SUPERSEDES, SUPERSEDED, OWNED = (1 << bit for bit in range(7))
 """Flags of a document, so that fixed slots are found without reading rows."""
+
+
+def view_of(
+    keys: npt.NDArray[np.uint64], times: npt.NDArray[np.int64], authors: npt.ArrayLike | None = None
+) -> npt.NDArray[Any]:
+    """Return the rows of a view, with the column ``author`` unless *authors* is None."""
+    names = None if authors is None else np.asarray(authors)
+    rows = np.zeros(len(keys), VIEW if names is None else np.dtype([*VIEW.descr, ("author", names.dtype)]))
+    rows["key"], rows["time"] = keys, times
+    if names is not None:
+        rows["author"] = names
+    return rows
+
+
+def has_authors(rows: npt.NDArray[Any]) -> bool:
+    """Whether a view says who last set its notes."""
+    return "author" in (rows.dtype.names or ())
+
+
+def _packed(rows: npt.NDArray[Any]) -> bytes:
+    buffer = BytesIO()
+    if has_authors(rows):
+        names, numbers = np.unique(rows["author"], return_inverse=True)
+        np.save(buffer, view_of(rows["key"], rows["time"], numbers.astype(np.uint32)))
+        np.save(buffer, names)
+    else:
+        np.save(buffer, rows)
+    return buffer.getvalue()
+
+
+def _unpacked(data: bytes) -> npt.NDArray[Any]:
+    buffer = BytesIO(data)
+    rows: npt.NDArray[Any] = np.load(buffer, allow_pickle=False)
+    if not has_authors(rows):
+        return rows
+    names = np.load(buffer, allow_pickle=False)
+    return view_of(rows["key"], rows["time"], names[rows["author"]])
 
 
 def file_key(path: str, blob: str, fingerprint: bytes) -> int:
@@ -324,8 +363,7 @@ class Store:
         body, seal = data[:-32], data[-32:]
         if self.seal(name.encode() + body).encode() != seal:
             return None
-        rows: npt.NDArray[Any] = np.load(BytesIO(body), allow_pickle=False)
-        return rows
+        return _unpacked(body)
 
     def drop_old_versions(self) -> None:
         """Remove the indexes of other versions of this program that nobody writes any more."""
@@ -412,10 +450,8 @@ class Writer:
         self._publish([*rest, self._new_segment(fill)])
 
     def write_view(self, name: str, rows: npt.NDArray[Any], last: Mapping[str, str]) -> None:
-        """Publish the view *name* of *rows* (dtype VIEW, sorted by key) as the last one indexed, with *last*."""
-        buffer = BytesIO()
-        np.save(buffer, rows)
-        body = buffer.getvalue()
+        """Publish the view *name* of *rows* (``view_of``, sorted by key) as the last one indexed, with *last*."""
+        body = _packed(rows)
         seal = self._store.seal(name.encode() + body).encode()
         self._replace(self._store.folder / "views" / f"{name}.npy", body + seal)
         self.note({**last, "view": name})
@@ -477,7 +513,7 @@ def document_of(row: Mapping[str, Any]) -> Document:
     return Document(**values)
 
 
-_SHOWN = tuple(field.name for field in fields(Document) if field.name not in ("mark", "source"))
+_SHOWN = tuple(field.name for field in fields(Document) if field.name not in ("mark", "source", "author"))
 
 
 def _row_bytes(document: Document) -> bytes:

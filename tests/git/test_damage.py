@@ -449,3 +449,35 @@ def test_time_is_not_asked_for_answers(filled: Weather, monkeypatch: pytest.Monk
     right = filled.check()
     monkeypatch.setattr(time, "time", lambda: 0.0)
     assert filled.check() == right
+
+
+@pytest.mark.parametrize("authors", ["true", "false"])
+@pytest.mark.parametrize(
+    "author",
+    [
+        b"J\xfcrgen <j@example.org> 1767830400 +0000",
+        b"No Date <n@example.org>",
+        b"Late <l@example.org> 99999999999999 +0000",
+        b"Zero <z@example.org> 0 +0000",
+        b"Before <b@example.org> -5 +0000",
+        b"Line+AAo-end <l@example.org> 1767830400 -0100",
+        b"Control \x01\x02 <c@example.org> 1767830400 +0000",
+    ],
+    ids=range(7),
+)
+def test_a_commit_whose_author_line_is_odd_dates_its_notes_somehow(
+    weather: Weather, author: bytes, authors: str
+) -> None:
+    repo = weather.repo
+    repo.git("config", "recall.authors", authors)
+    repo.commit({"a.md": "# A\n"})
+    repo.write({"odd.md": "# Odd\n"})
+    repo.git("add", "-A")
+    tree, parent = repo.git("write-tree"), repo.head()
+    raw = repo.path / ".git" / "raw"
+    committer = b"\ncommitter C <c@example.org> 1767830400 -0100\nencoding UTF-7\n\nodd\n"
+    raw.write_bytes(f"tree {tree}\nparent {parent}\nauthor ".encode() + author + committer)
+    repo.git("reset", "-q", "--hard", repo.git("hash-object", "-t", "commit", "-w", "--literally", str(raw)))
+    assert "odd.md" in weather.paths(seen=False)
+    repo.commit({"b.md": "# B\n"})
+    assert "odd.md" in weather.paths()

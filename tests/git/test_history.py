@@ -281,17 +281,21 @@ def test_amend_and_rebase_leave_the_digest_of_the_new_commit(line: Weather) -> N
 # --- dates as a function of the commit ---
 
 
-def brute(changes: dict[str, tuple[tuple[str, ...], int, dict[str, str]]], head: str, path: str) -> int:
-    """Return the date of *path* at *head* by its definition."""
+def brute(changes: dict[str, tuple[tuple[str, ...], int, dict[str, str]]], head: str, path: str) -> sync.LastSet:
+    """Return the date and the author of *path* at *head* by their definition."""
     parents, time, tree = changes[head]
     same = [parent for parent in parents if changes[parent][2].get(path) == tree[path]]
-    return max(brute(changes, parent, path) for parent in same) if same else time
+    return max(brute(changes, parent, path) for parent in same) if same else (time, author_of(head))
+
+
+def author_of(name: str) -> str:
+    return "ABC"[int(name[1:]) % 3]
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_dates_are_those_of_the_definition_in_any_history(seed: int) -> None:
     chance = random.Random(seed)
-    commits: dict[str, tuple[tuple[str, ...], int, dict[str, str]]] = {"c0": ((), 50, {"a": "1", "b": "1"})}
+    commits: dict[str, tuple[tuple[str, ...], int, dict[str, str]]] = {"c0": ((), 5, {"a": "1", "b": "1"})}
     for number in range(1, 25):
         names = list(commits)
         parents = tuple(chance.sample(names[-5:], min(len(names), chance.choice((1, 1, 1, 2, 3)))))
@@ -303,7 +307,7 @@ def test_dates_are_those_of_the_definition_in_any_history(seed: int) -> None:
                 tree[path] = str(chance.randint(1, 3))
             elif chance.random() < 0.1:
                 tree.pop(path, None)
-        commits[f"c{number}"] = (parents, chance.randint(1, 100), tree)
+        commits[f"c{number}"] = (parents, chance.randint(1, 9), tree)
 
     def rows(names: list[str]) -> list[Change]:
         made = []
@@ -311,7 +315,7 @@ def test_dates_are_those_of_the_definition_in_any_history(seed: int) -> None:
             parents, time, tree = commits[name]
             trees = [commits[parent][2] for parent in parents] or [{}]
             paths = [frozenset(p for p in {*tree, *other} if tree.get(p) != other.get(p)) for other in trees]
-            made.append(Change(name, parents, time, tuple(paths)))
+            made.append(Change(name, parents, time, tuple(paths), author_of(name)))
         return made
 
     head = "c24"
@@ -322,18 +326,20 @@ def test_dates_are_those_of_the_definition_in_any_history(seed: int) -> None:
     part, beyond = sync.last_set(rows([f"c{n}" for n in range(24, 11, -1)]), head, commits[head][2])
     for oid, paths in beyond.items():
         for path in paths:
-            part[path] = max(part.get(path, 0), brute(commits, oid, path))
+            part[path] = max(part.get(path, (0, "")), brute(commits, oid, path))
     assert part == found
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_histories_in_real_git(weather: Weather, seed: int) -> None:
     chance, repo = random.Random(seed), weather.repo
+    repo.git("config", "recall.authors", str(bool(seed % 2)).lower())
     repo.commit({"a.md": "# A0\n"}, date=DAY.format(1))
     for number in range(14):
         path, text = chance.choice("abcd") + ".md", f"# T{chance.randint(0, 2)}\n"
         what = chance.choice(("commit", "commit", "branch", "merge", "back", "delete"))
         day = DAY.format(chance.randint(1, 28))
+        repo.git("config", "user.name", chance.choice(("Ada", "Lin", "Mei")))
         if what == "branch":
             repo.git("checkout", "-q", "-b", f"b{number}")
         elif what == "merge":

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from recall_git.index.vectors import Encoder
 
 IGNORE = "/index/\n/digest.md\n"
-Row = tuple[str, str, int, str, str, int]
+Row = tuple[str, str, int, str, str, str, int]
 
 
 class Weather:
@@ -168,11 +168,11 @@ def enable(repo: GitRepo) -> None:
 
 
 def rows_of(view: View) -> list[Row]:
-    """Return what a view knows, in an order that does not depend on the index: document and date of each section."""
+    """Return what a view knows of each section, in an order that does not depend on the index."""
     found = []
     for number in view.live.nonzero()[0].tolist():
         document = document_at(view, number)
-        row = (document.path, document.blob, document.line, document.content_hash, document.date)
+        row = (document.path, document.blob, document.line, document.content_hash, document.date, document.author)
         found.append((*row, int(view.time[number])))
     return sorted(found)
 
