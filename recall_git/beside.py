@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
-from recall_git import entities, overlay, recall, worktree
+from recall_git import digest, entities, overlay, recall, sync, worktree
 from recall_git.config import resolve
 from recall_git.engine import Engine, Opened, is_enabled
 from recall_git.errors import NoRepository, RecallError
@@ -84,6 +85,17 @@ def others(
             if withheld is not None:
                 withheld.append(f"source {place.name} {type(error).__name__}")
     return found
+
+
+def called(repo: Repo, name: str, environ: Mapping[str, str] | None = None) -> Iterator[Repo]:
+    """Yield the repositories whose entries bear *name* where *repo* is asked: itself, and its sources that are on."""
+    if digest.source_name(_name(repo)) == name:
+        yield repo
+    for place in map(_place, filter(None, sync.settings_of(repo, environ=environ)[0].source)):
+        with suppress(RecallError):
+            other = Repo.discover(place)
+            if digest.source_name(_name(other)) == name and is_enabled(other):
+                yield other
 
 
 def _named(start: Path, environ: Mapping[str, str] | None) -> list[Path]:

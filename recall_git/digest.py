@@ -22,6 +22,9 @@ SUMMARY_CHARS_MIN = 24
 """A summary with less room than this says nothing and is left out."""
 TAGS_MAX = 4
 TAG_CHARS = 24
+SOURCE_CHARS = 40
+ARROW = " › "
+"""Between the parts of a title, and between a repository's name and a path in it."""
 FIELD_CHARS = 2000
 """How much of a field is looked at; the write side keeps fields far shorter."""
 
@@ -222,9 +225,9 @@ def _title(document: Document, limit: int) -> str:
         part = _field(heading, limit)
         if part and not _same(part, parts[-1]) and not _same(part, parts[0]):
             parts.append(part)
-    whole = " › ".join(parts)
+    whole = ARROW.join(parts)
     if len(whole) > limit and len(parts) > 2:
-        whole = f"{parts[0]} › {parts[-1]}"
+        whole = f"{parts[0]}{ARROW}{parts[-1]}"
     return guard.line(whole, limit)
 
 
@@ -246,9 +249,14 @@ def _by(document: Document) -> str:
 
 def _where(document: Document) -> str:
     """Return ``path:line``, with the name of its repository in front when there are several."""
-    source = _field(document.source, 40)
+    source = source_name(document.source)
     where = f"{guard.location(document.path)}:{document.line}"
-    return f"{source} › {where}" if source else where
+    return f"{source}{ARROW}{where}" if source else where
+
+
+def source_name(name: str) -> str:
+    """Return how an entry spells the name of its repository."""
+    return _field(name, SOURCE_CHARS).replace(ARROW, " ")
 
 
 def _tags(document: Document) -> str:

@@ -52,7 +52,7 @@ TOOLS: dict[str, dict[str, Any]] = {
         "inputSchema": {
             "type": "object",
             "properties": {
-                "path": {"type": "string", "description": "As recall gives it; path:line works too."},
+                "path": {"type": "string", "description": "As recall gives it; path:line and source › path work too."},
                 "line": {"type": "integer", "minimum": 1, "description": "Default: the whole note."},
                 "repository": _REPOSITORY,
             },

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recall_git.errors import EXIT_OK, NoCommits, NoSuchNote
+from recall_git.digest import ARROW
+from recall_git.errors import EXIT_OK, NoCommits, NoRepository, NoSuchNote
 
 if TYPE_CHECKING:
     from recall_git.repo import Repo
@@ -18,17 +21,39 @@ if TYPE_CHECKING:
 def run(argv: list[str]) -> int:
     """Print the section that holds LINE, or with -C the lines around it; without LINE the whole note."""
     parser = ArgumentParser("git recall show", description="Print a section of a note, as it is in the commit.")
-    parser.add_argument("place", metavar="PATH[:LINE]")
+    parser.add_argument("place", metavar="PATH[:LINE]", help="as an entry names it; SOURCE › PATH:LINE too")
     parser.add_argument("-C", dest="context", type=int, metavar="N", help="N lines before and after LINE instead")
     parser.add_argument("--at", default="HEAD", metavar="REV", help="as of this commit, tag or branch")
-    args = parser.parse_args(argv)
+    args = parser.parse_args(_joined(argv))
 
-    from recall_git.repo import Repo
-
-    found = passage(Repo.discover(Path.cwd(), os.environ), args.place, revision=args.at, context=args.context)
+    found = passage(_here(), args.place, revision=args.at, context=args.context)
     print(f"{found.path}:{found.first}-{found.last} at {found.commit[:10]}", file=sys.stderr)
     print(found.text)
     return EXIT_OK
+
+
+def _here() -> Repo:
+    """Return the repository of the current folder; outside of any, the one that answers prompts there."""
+    from recall_git.repo import Repo
+
+    try:
+        return Repo.discover(Path.cwd(), os.environ)
+    except NoRepository:
+        from recall_git import beside
+        from recall_git.engine import Engine
+
+        other = beside.elsewhere(Engine(), Path.cwd(), os.environ)
+        if other is None:
+            raise
+        return other
+
+
+def _joined(argv: list[str]) -> list[str]:
+    """Return *argv* with ``SOURCE › PATH`` as one word, where a shell made three of it."""
+    if ARROW.strip() not in argv[1:-1]:
+        return argv
+    at = argv.index(ARROW.strip(), 1)
+    return [*argv[: at - 1], " ".join(argv[at - 1 : at + 2]), *argv[at + 2 :]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +70,34 @@ class Passage:
 def passage(repo: Repo, place: str, *, revision: str = "HEAD", context: int | None = None) -> Passage:
     """Return the section of ``PATH:LINE``, with *context* so many lines around it, without LINE the whole note.
 
+    *place* is what an entry prints: where there are several repositories, ``SOURCE › PATH:LINE``.
     Raises NoCommits, BadRevision, NoSuchNote.
     """
+    try:
+        return _passage(repo, place, revision, context)
+    except NoSuchNote:
+        source, arrow, path = place.partition(ARROW)
+        for other in _elsewhere(repo, source if arrow else ""):
+            with suppress(NoSuchNote):
+                found = _passage(other, path or place, revision, context)
+                return replace(found, path=f"{source}{ARROW}{found.path}") if arrow else found
+        raise
+
+
+def _elsewhere(repo: Repo, source: str) -> Iterator[Repo]:
+    """Yield the repositories that entries call *source*; without a name, who answers where recall is not on."""
+    from recall_git import beside
+    from recall_git.engine import Engine, is_enabled
+
+    if source:
+        yield from beside.called(repo, source, os.environ)
+    elif not is_enabled(repo):
+        other = beside.elsewhere(Engine(), repo.top or repo.git_dir, os.environ)
+        if other is not None:
+            yield other
+
+
+def _passage(repo: Repo, place: str, revision: str, context: int | None) -> Passage:
     from recall_git import notes
 
     path, _, number = place.rpartition(":")

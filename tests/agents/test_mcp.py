@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from recall_git import cli, mcp, remember
+from recall_git.commands.init import write_nonce
+from recall_git.repo import Repo
 
 if TYPE_CHECKING:
     from conftest import GitRepo
@@ -197,6 +199,19 @@ def test_show_prints_the_section(notes: GitRepo) -> None:
     assert text_of(call("show", path="ops/staging.md", line=6)) == shown
     assert text_of(call("show", path="ops/staging.md:6")) == shown
     assert text_of(call("show", path="ops/staging.md")).endswith(NOTE.rstrip("\n"))
+
+
+def test_show_takes_what_recall_prints_of_another_repository(notes: GitRepo, make_repo: Callable[..., GitRepo]) -> None:
+    mine = make_repo("mine")
+    mine.commit({"z.md": "# Zeppelin\n\nThe zeppelin is inflated for nine hours before departure.\n"})
+    mine.git("config", "recall.enabled", "true")
+    write_nonce(Repo.discover(mine.path))
+    notes.git("config", "recall.source", str(mine.path))
+    entry = text_of(call("recall", query="How long is the zeppelin inflated before departure?")).split("\n")[1]
+    place = entry.split(" · ")[1]
+    assert place == "mine › z.md:1"
+    assert text_of(call("show", path=place)).startswith(f"{place}-3 at {mine.head()[:10]}\n\n# Zeppelin")
+    assert text_of(call("show", path="mine › z.md", line=3)).startswith(f"{place}-3 at")
 
 
 def test_remember_writes_a_note(notes: GitRepo) -> None:

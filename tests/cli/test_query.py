@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recall_git import cli
+from recall_git.commands.init import write_nonce
 from recall_git.engine import Engine
+from recall_git.repo import Repo
 
 if TYPE_CHECKING:
     from conftest import GitRepo
@@ -124,6 +126,46 @@ def test_show_from_a_folder_and_of_a_past_commit(run: Run, repo: GitRepo, monkey
     assert "5433" in run("show", "postgres.md:7", "--at", "HEAD~1")[1]
     assert run("show", "missing.md")[0] == 3
     assert run("show", "kb/postgres.md", "--at", "nowhere")[0] == 3
+
+
+@pytest.fixture
+def mine(make_repo: Callable[..., GitRepo], engine: Engine) -> GitRepo:
+    """Another repository of the user's, that is on."""
+    made = make_repo("mine")
+    made.commit({"kb/postgres.md": "# Mine\n\nListens nowhere.\n", "z.md": "# Zeppelin\n\nUp and away.\n"})
+    made.git("config", "recall.enabled", "true")
+    write_nonce(Repo.discover(made.path))
+    made.git("config", "--global", "--add", "recall.source", str(made.path))
+    return made
+
+
+def test_show_of_another_source_as_an_entry_prints_it(run: Run, repo: GitRepo, mine: GitRepo) -> None:
+    assert run("show", "mine › kb/postgres.md:1")[1] == "# Mine\n\nListens nowhere.\n"
+    status, out, err = run("show", "mine", "›", "z.md:3", "-C", "0")
+    assert (status, out) == (0, "Up and away.\n")
+    assert err == f"mine › z.md:3-3 at {mine.head()[:10]}\n"
+    assert "5433" in run("show", f"{repo.path.name} › kb/postgres.md:7")[1]
+    assert run("show", "z.md:1")[0] == 3
+    assert run("show", "others › z.md:1")[0] == 3
+    repo.commit({"mine › z.md": "# Own\n"})
+    assert run("show", "mine › z.md:1")[1] == "# Own\n"
+    mine.git("config", "recall.enabled", "false")
+    assert run("show", "mine › kb/postgres.md:1")[0] == 3
+
+
+def test_show_where_recall_is_not_on_is_of_who_answers_there(
+    run: Run, mine: GitRepo, make_repo: Callable[..., GitRepo], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone = make_repo("clone")
+    clone.commit({"a.md": "# Clone\n"})
+    monkeypatch.chdir(clone.path)
+    assert run("show", "z.md:1")[1] == "# Zeppelin\n\nUp and away.\n"
+    assert run("show", "a.md:1")[1] == "# Clone\n"
+    (tmp_path / "plain").mkdir()
+    monkeypatch.chdir(tmp_path / "plain")
+    assert run("show", "z.md:1")[0] == 0
+    mine.git("config", "--global", "--unset-all", "recall.source")
+    assert run("show", "z.md:1")[0] == 3
 
 
 def test_digest_is_what_is_injected(run: Run) -> None:
