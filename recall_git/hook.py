@@ -25,6 +25,8 @@ from recall_git.search import Memory
 from recall_git.session import Session, first_call, resume_of, sweep
 from recall_git.types import Digest
 
+REPLAYED = ("resume", "fork")
+"""Starts at which the agent has in its context what it was given before."""
 ASKED_CHARS = 160
 """How much of a prompt a resume line may quote."""
 
@@ -67,11 +69,20 @@ def answer(data: bytes, cwd: Path, environ: Mapping[str, str], engine: Engine, *
 
 
 def lost(answer: Answer) -> None:
-    """Note in the log that an answer was not taken: whoever asked had gone."""
-    if answer.state_dir is not None and answer.event is not None:
-        name, session = answer.event.name, answer.event.session
-        late = trace.record(time=_now(), event=name, session=session, outcome="late", why="the client had gone")
-        trace.write(answer.state_dir, late)
+    """Note in the log that an answer was not taken, since whoever asked had gone, and that its session has it not."""
+    if answer.state_dir is None or answer.event is None:
+        return
+    event = answer.event
+    late = trace.record(time=_now(), event=event.name, session=event.session, outcome="late", why="the client had gone")
+    trace.write(answer.state_dir, late)
+    if event.session:
+        session = Session.load(answer.state_dir / "sessions", event.session)
+        session.take_back(answer.digest.placed, prompt_hash=_hash_of(event), now=time())
+        session.save()
+
+
+def _hash_of(event: dialects.Event) -> str:
+    return trace.prompt_hash(event.prompt) if event.prompt else ""
 
 
 def git_event(
@@ -132,9 +143,19 @@ def _look(
         if getattr(settings, name) != getattr(Settings(), name):
             deadline = min(deadline, run.started + getattr(settings, name) / 1000)
     if deadline and perf_counter() > deadline:
+        if event.kind == "start" and event.source not in REPLAYED:
+            _owe_start(run.repo.state_dir / "sessions", event)
         return Digest(outcome="late", why="past the deadline before the search", commit=run.opened.memory.commit)
     around = beside.beside(engine, run.opened, environ=environ, deadline=deadline)
     return _respond(event, run.opened, around, _within(start, run.repo), deadline)
+
+
+def _owe_start(folder: Path, event: dialects.Event) -> None:
+    """Let the session's next prompt bring what its start was too late for."""
+    if event.session:
+        session = Session.load(folder, event.session)
+        session.forget(now=time())
+        session.save()
 
 
 def _within(start: Path, repo: Repo) -> str:
@@ -146,50 +167,53 @@ def _within(start: Path, repo: Repo) -> str:
 def _respond(event: dialects.Event, opened: Opened, around: recall.Beside, where: str, deadline: float) -> Digest:
     """Return the digest for one event and note in the session what was given."""
     folder, now = opened.repo.state_dir / "sessions", time()
-    digest_of = trace.prompt_hash(event.prompt) if event.prompt else event.source
-    once = "\x1f".join((event.session, event.kind, digest_of))
+    once = "\x1f".join((event.session, event.kind, _hash_of(event) or event.source))
     if event.session and not first_call(folder, once, now=now):
         return Digest(outcome="skipped", why="answered-already")
     session = Session.load(folder, event.session)
+    fixed = False
     if event.kind == "start":
-        if event.source in ("resume", "fork"):  # the agent replays what it was given before
+        if event.source in REPLAYED:
             return Digest(outcome="skipped", why=event.source)
-        resume = _resume(folder, event, now)
+        resume, fixed = _resume(folder, event, now), True
         session.forget(now=now)
         made = recall.start_digest(opened.memory, resume=resume, beside=around, caps=(event.cap_chars, event.cap_bytes))
         sweep(folder, now)
     elif event.kind == "prompt":
-        resume = _resume(folder, event, now) if event.opens else ""
-        made = _for_prompt(opened.memory, event, session, around, resume)
+        fixed = opened.memory.settings.static == "turn" or event.opens or session.bare
+        resume = _resume(folder, event, now, own=not event.opens) if event.opens or session.bare else ""
+        made = _for_prompt(opened.memory, event, session, around, resume, fixed=fixed)
     else:
         if event.kind == "compact":
             session.forget(now=now)
         session.end(now=now)
         made = Digest(outcome="skipped", why=event.kind)
     if made.text and deadline and perf_counter() > deadline:
+        session.save()  # a start that came too late is the next prompt's
         return replace(made, text="", placed=(), outcome="late", why="past the deadline")
     if event.session:
         asked = guard.line(guard.mask(event.prompt[:2000]), ASKED_CHARS) if made.outcome != "skipped" else ""
-        prompt_hash = digest_of if event.prompt else ""
-        session.remember(made.placed, prompt_hash=prompt_hash, asked=asked, where=where, now=now)
+        session.remember(made.placed, prompt_hash=_hash_of(event), asked=asked, where=where, fixed=fixed, now=now)
         session.save()
     return made
 
 
-def _resume(folder: Path, event: dialects.Event, now: float) -> str:
-    """Return the line on where the last session stopped; who clears a context wants none."""
+def _resume(folder: Path, event: dialects.Event, now: float, *, own: bool = False) -> str:
+    """Return the line on where the last session stopped (with *own* this one); who clears a context wants none."""
     if event.source == "clear":
         return ""
-    return resume_of(folder, event.session, now=now, own=event.source == "compact")
+    return resume_of(folder, event.session, now=now, own=own or event.source == "compact")
 
 
-def _for_prompt(memory: Memory, event: dialects.Event, session: Session, around: recall.Beside, resume: str) -> Digest:
+def _for_prompt(
+    memory: Memory, event: dialects.Event, session: Session, around: recall.Beside, resume: str, *, fixed: bool
+) -> Digest:
     return recall.prompt_digest(
         memory,
         event.prompt,
         given=session.given,
         source=event.source,
-        with_static=memory.settings.static == "turn" or event.opens,
+        with_static=fixed,
         mark=lambda document, known: marked(document, "changed") if session.changed(document, known) else document,
         beside=around,
         resume=resume,

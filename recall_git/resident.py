@@ -69,7 +69,7 @@ class Resident:
             return hook.answer(data, cwd, environ, self._reader, deadline=deadline)
 
     def lost(self, answer: hook.Answer) -> None:
-        """Note in the log that an answer did not reach its client."""
+        """Note that an answer did not reach its client."""
         hook.lost(answer)
 
     def after(self, answer: hook.Answer) -> None:

@@ -15,7 +15,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,8 @@ RESUME_NOTES = 3
 RESUME_LOOKS = 8
 """Sessions that are looked at for a resume line, newest first."""
 
+FIXED = ("profile", "prohibitions", "latest")
+"""Slots that are given at a session's start, and again when they were lost."""
 _STATE = ".jsonl"
 _ONCE = ".once"
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -46,7 +48,7 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 class Session:
     """The state of one session; read it with ``load``, change it, then ``save``."""
 
-    __slots__ = ("_asked", "_given", "_last", "_over", "_path", "_pending", "_prompts", "_where", "given_paths")
+    __slots__ = ("_asked", "_given", "_last", "_over", "_path", "_pending", "_prompts", "_where", "bare", "given_paths")
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -56,6 +58,8 @@ class Session:
         self._last = 0.0
         self._asked = self._where = ""
         self._over = False
+        self.bare = False
+        """The fixed slots are gone from the agent's context, and it has not been given them since."""
         self.given_paths: dict[str, str] = {}
         """``key(document)`` → content hash that was given for it last."""
 
@@ -90,19 +94,33 @@ class Session:
         return before is not None and before != document.content_hash and before not in current
 
     def remember(
-        self, placed: Iterable[Placed], *, prompt_hash: str = "", asked: str = "", where: str = "", now: float
+        self,
+        placed: Iterable[Placed],
+        *,
+        prompt_hash: str = "",
+        asked: str = "",
+        where: str = "",
+        fixed: bool = False,
+        now: float,
     ) -> None:
         """Note that *placed* was given for this prompt. Kept in memory until ``save``.
 
-        *asked* is what stands for the prompt in a resume line, masked by the caller; *where* the folder it came from.
+        *asked* is what stands for the prompt in a resume line, masked by the caller; *where* the folder it came from;
+        *fixed* says that the fixed slots were given, be there anything in them or not.
         """
         pairs = [[key(item.document), item.document.content_hash] for item in placed]
-        if pairs or prompt_hash:
-            event = {"t": now, "e": "given", "p": prompt_hash, "n": pairs}
+        if pairs or prompt_hash or fixed:
+            event = {"t": now, "e": "given", "p": prompt_hash, "n": pairs} | ({"s": 1} if fixed else {})
             self._record(event | ({"q": asked, "w": where} if asked else {}))
 
+    def take_back(self, placed: Sequence[Placed], *, prompt_hash: str = "", now: float) -> None:
+        """Note that *placed* never reached the agent: it may be given again."""
+        pairs = [[key(item.document), item.document.content_hash] for item in placed]
+        fixed = any(item.slot in FIXED for item in placed)
+        self._record({"t": now, "e": "lost", "p": prompt_hash, "n": pairs} | ({"s": 1} if fixed else {}))
+
     def forget(self, *, now: float) -> None:
-        """Note that the agent lost its context (compact, clear): everything may be given again."""
+        """Note that the agent lost its context (compact, clear): everything may be given again, the fixed slots too."""
         self._record({"t": now, "e": "forget"})
 
     def end(self, *, now: float) -> None:
@@ -152,15 +170,24 @@ class Session:
         if event["e"] == "taken":
             self._asked = ""
             return
+        if event["e"] == "lost":
+            self._prompts.pop(event.get("p", ""), None)
+            self.bare = self.bare or bool(event.get("s"))
+            for name, content_hash in event.get("n", ()):
+                self._given.pop(content_hash, None)
+                if self.given_paths.get(name) == content_hash:
+                    del self.given_paths[name]
+            return
         self._over = False
         if event.get("q"):
             self._asked, self._where = event["q"], event.get("w", "")
         if event["e"] == "forget":
+            self.bare = True
             self._given.clear()
             self._prompts.clear()
             return
-        for pair in event.get("n", ()):
-            name, content_hash = pair
+        self.bare = self.bare and not event.get("s")
+        for name, content_hash in event.get("n", ()):
             self._given.pop(content_hash, None)
             self._given[content_hash] = None
             self.given_paths.pop(name, None)
@@ -180,7 +207,7 @@ class Session:
             {"t": last, "e": "given", "n": [[n, h] for n, h in self.given_paths.items() if h not in self._given]},
             {"t": last, "e": "forget"},
             *({"t": time, "e": "given", "p": prompt, "n": []} for prompt, time in self._prompts.items()),
-            {"t": last, "e": "given", "n": given, "q": self._asked, "w": self._where},
+            {"t": last, "e": "given", "n": given, "q": self._asked, "w": self._where, "s": int(not self.bare)},
             *([{"t": last, "e": "end"}] if self._over else []),
         ]
 
@@ -323,7 +350,7 @@ def _sound(event: object) -> bool:
         return False
     pairs = event.get("n", [])
     return (
-        event.get("e") in ("given", "forget", "end", "taken")
+        event.get("e") in ("given", "forget", "end", "taken", "lost")
         and all(isinstance(event.get(name, ""), str) for name in "pqw")
         and isinstance(pairs, list)
         and all(isinstance(p, list) and len(p) == 2 and all(isinstance(part, str) for part in p) for p in pairs)

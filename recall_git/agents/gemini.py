@@ -12,7 +12,7 @@ from recall_git.agents.files import Target
 
 
 class Gemini(Agent):
-    """BeforeAgent for each prompt. It has no start after a compaction, so what is about to be lost is forgotten before.
+    """BeforeAgent for each prompt. It has no start after a compaction: the next prompt brings the fixed slots again.
 
     Angle brackets arrive escaped (``&lt;``): the digest's frame has none, and typographic ones stand in for a note's.
     """

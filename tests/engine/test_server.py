@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
+import socket
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hookhelp import Hooks, alive, enable, text_of, wait_for, word
 
 from recall_git import sync, talk
 from recall_git.repo import Repo
+from recall_git.resident import Resident
+
+if sys.platform != "win32":
+    from recall_git.server import Server
 
 if TYPE_CHECKING:
     from conftest import GitRepo
@@ -125,6 +131,40 @@ def test_late_answer_is_dropped_and_logged(hooks: Hooks) -> None:
     )
     assert answer == b""
     assert [row["outcome"] for row in hooks.log()[before:]] == ["late"]
+
+
+def test_an_answer_that_its_client_did_not_wait_for_was_not_given(
+    notes: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    server = Server(tmp_path, "s.sock")
+    server.resident = resident = Resident(tmp_path)
+
+    def ask(prompt: str, *, stay: bool) -> bytes:
+        ours, theirs = socket.socketpair()
+        event = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": str(notes.path), "prompt": prompt}
+        head = "\0".join((talk.VERSION, "hook", "60000", str(notes.path), "0", ""))
+        answer = resident.answer
+
+        def answer_slowly(*args: Any) -> Any:
+            made = answer(*args)
+            if not stay:
+                ours.close()
+            return made
+
+        with monkeypatch.context() as patched:
+            patched.setattr(resident, "answer", answer_slowly)
+            server._answer(theirs, head.encode() + json.dumps(event).encode())
+        with ours:
+            return ours.recv(1 << 16) if stay else b""
+
+    try:
+        ask(QUINCE, stay=False)
+        assert [row["outcome"] for row in Hooks(notes, tmp_path).log()] == ["injected", "late"]
+        assert b"jam.md:1" in ask("Where should the jars of quince jelly be stored?", stay=True)
+        assert ask("And in which pantry do I store the quince jelly?", stay=True) == b""
+    finally:
+        resident.close()
 
 
 def test_fifty_clients_while_commits_go_on(hooks: Hooks) -> None:

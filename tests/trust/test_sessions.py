@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tests.trust.conftest import Open
 
 Tell = Callable[..., str]
+GOLDEN = Path(__file__).parents[1] / "agents" / "golden"
 TOPICS = (
     "zeppelin",
     "glacier",
@@ -107,6 +108,61 @@ def test_static_every_turn_repeats_only_the_fixed_slots(tell: Tell, repo: GitRep
     )
     assert "glacier.md" in first
     assert ["keys.md" in entry for entry in entries(first) if entry in entries(second)] == [True]
+
+
+def test_without_a_start_after_a_compaction_the_next_prompt_brings_it(tell: Tell) -> None:
+    start = tell("SessionStart", source="startup")
+    first = ask(tell, "orchid")
+    assert "keys.md" in start
+    assert "keys.md" not in first
+    tell("PreCompact", trigger="auto")
+    again = ask(tell, "orchid")
+    assert "keys.md" in again
+    assert set(entries(first)) < set(entries(again))
+    assert [entry for entry in entries(again) if "asked" in entry]
+    after = ask(tell, "violin")
+    assert "violin.md" in after
+    assert "keys.md" not in after
+
+
+def test_small_talk_after_a_compaction_brings_the_fixed_slots_and_nothing_else(tell: Tell) -> None:
+    tell("PreCompact", trigger="auto")
+    assert [("keys.md" in entry) for entry in entries(tell("UserPromptSubmit", prompt="thanks!"))] == [True]
+    assert tell("UserPromptSubmit", prompt="ok thanks") == ""
+
+
+@pytest.mark.parametrize(
+    ("agent", "compaction", "prompt", "starts"),
+    [
+        ("claude-code", "before-compaction", "prompt", True),
+        ("codex", "before-compaction", "prompt", True),
+        ("gemini", "before-compaction", "prompt", False),
+        ("cursor", "before-compaction", "prompt", False),
+        ("hermes", "reset", "prompt", False),
+        ("amp", "compaction", "prompt", False),
+    ],
+)
+def test_after_a_compaction_every_agent_has_the_fixed_slots_once(
+    tell: Tell,
+    repo: GitRepo,
+    engine: Engine,
+    clock: list[float],
+    agent: str,
+    compaction: str,
+    prompt: str,
+    starts: bool,
+) -> None:
+    def send(name: str, **more: str) -> str:
+        clock[0] += 60
+        golden = json.loads((GOLDEN / agent / f"{name}.json").read_text("utf-8"))
+        text = json.dumps({**golden["stdin"], **more}).replace("/home/ada/notes", repo.path.as_posix())
+        return hook.answer(text.encode(), repo.path, golden["environ"], engine).stdout
+
+    assert "keys.md" not in send(prompt)
+    assert send(compaction) == ""
+    found = [send("start", source="compact")] if starts else []
+    found += [send(prompt), send(prompt)]
+    assert ["keys.md" in text for text in found] == [True, *[False] * (len(found) - 1)]
 
 
 @pytest.mark.parametrize("source", ["clear", "compact"])
@@ -199,6 +255,51 @@ def test_what_came_too_late_was_not_given(
     answer = hook.answer(json.dumps(event).encode(), repo.path, os.environ, engine, deadline=1e-9)
     assert (answer.stdout, answer.digest.outcome) == ("", "late")
     assert ask(tell, "orchid")
+
+
+def event_of(repo: GitRepo, name: str = "UserPromptSubmit", **more: str) -> bytes:
+    return json.dumps({"hook_event_name": name, "session_id": "s", "cwd": str(repo.path), **more}).encode()
+
+
+def test_a_start_that_came_too_late_comes_with_the_next_prompt(
+    tell: Tell, repo: GitRepo, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = hook.answer(event_of(repo, "SessionStart", source="startup"), repo.path, os.environ, engine, deadline=1e-9)
+    assert (late.stdout, late.digest.outcome) == ("", "late")
+    assert "keys.md" in ask(tell, "orchid")
+    assert "keys.md" not in ask(tell, "violin")
+    clock = iter([0.0, 0.0])  # ready in time for the search, and not after it
+    monkeypatch.setattr(hook, "perf_counter", lambda: next(clock, 9.0))
+    data = event_of(repo, "SessionStart", source="clear")
+    assert hook.answer(data, repo.path, os.environ, engine, deadline=5.0).digest.why == "past the deadline"
+    monkeypatch.undo()
+    assert "keys.md" in ask(tell, "glacier")
+
+
+def test_a_resumed_session_that_came_too_late_is_owed_nothing(tell: Tell, repo: GitRepo, engine: Engine) -> None:
+    tell("SessionStart", source="startup")
+    hook.answer(event_of(repo, "SessionStart", source="resume"), repo.path, os.environ, engine, deadline=1e-9)
+    assert "keys.md" not in ask(tell, "orchid")
+
+
+def test_what_did_not_reach_the_agent_is_given_again(tell: Tell, repo: GitRepo, engine: Engine) -> None:
+    kept = ask(tell, "violin")
+    asked = event_of(repo, prompt="Where is the orchid stored, and how is it cleaned?")
+    answer = hook.answer(asked, repo.path, os.environ, engine)
+    assert "orchid.md" in answer.stdout
+    hook.lost(answer)
+    assert entries(ask(tell, "orchid")) == entries(json.loads(answer.stdout)["hookSpecificOutput"]["additionalContext"])
+    assert ask(tell, "orchid") == ""
+    assert kept
+    assert ask(tell, "violin") == ""
+
+
+def test_a_start_that_did_not_reach_the_agent_comes_with_the_next_prompt(
+    tell: Tell, repo: GitRepo, engine: Engine
+) -> None:
+    hook.lost(hook.answer(event_of(repo, "SessionStart", source="startup"), repo.path, os.environ, engine))
+    assert "keys.md" in ask(tell, "orchid")
+    assert "keys.md" not in ask(tell, "violin")
 
 
 def test_the_log_masks_and_names(tell: Tell, repo: GitRepo) -> None:
