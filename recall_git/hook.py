@@ -168,7 +168,7 @@ def _respond(event: dialects.Event, opened: Opened, around: recall.Beside, where
     """Return the digest for one event and note in the session what was given."""
     folder, now = opened.repo.state_dir / "sessions", time()
     once = "\x1f".join((event.session, event.kind, _hash_of(event) or event.source))
-    if event.session and not first_call(folder, once, now=now):
+    if event.session and event.kind != "end" and not first_call(folder, once, now=now):
         return Digest(outcome="skipped", why="answered-already")
     session = Session.load(folder, event.session)
     fixed = False

@@ -61,6 +61,7 @@ class Agent:
         "SessionStart": "start",
         "PreCompact": "compact",
         "SessionEnd": "end",
+        "Stop": "end",  # of a turn, where a person has registered it: it is never held up
     }
     """The hook's events → our kinds; whatever is not named is not ours."""
     cap_chars = 0

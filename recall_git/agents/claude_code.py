@@ -10,7 +10,7 @@ from recall_git.agents.files import Target
 
 
 class ClaudeCode(Agent):
-    """UserPromptSubmit and SessionStart; the answer lands beside the prompt and is stored with it."""
+    """Its answer lands beside the prompt and is stored with it."""
 
     name, title = "claude-code", "Claude Code"
     folders, programs = (".claude",), ("claude",)
@@ -25,6 +25,8 @@ class ClaudeCode(Agent):
         items = (
             hook("UserPromptSubmit", command, 5),
             hook("SessionStart", command, 10, "startup|clear|compact"),
+            hook("PreCompact", command, 5),
+            hook("SessionEnd", command, 5),
         )
         return JsonFile(home / "settings.json", items), files.skill(home / "skills", self.name)
 

@@ -31,6 +31,8 @@ class Codex(Agent):
         items = (
             hook("UserPromptSubmit", command, 5),
             hook("SessionStart", command, 10, "startup|clear|compact"),
+            hook("PreCompact", command, 5),
+            hook("SessionEnd", command, 3),
         )
         skills = place(scope, top, ".agents", ".agents") / "skills"
         return JsonFile(self.home(scope, top) / "hooks.json", items), files.skill(skills, self.name)

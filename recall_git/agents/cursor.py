@@ -26,10 +26,12 @@ class Cursor(Agent):
         "sessionStart": "start",
         "preCompact": "compact",
         "sessionEnd": "end",
+        "stop": "end",
         "UserPromptSubmit": "prompt",
         "SessionStart": "start",
         "PreCompact": "compact",
         "SessionEnd": "end",
+        "Stop": "end",
     }
     cap_chars = 10_000
 
@@ -55,7 +57,7 @@ class Cursor(Agent):
         from recall_git.agents.jsonfile import Item, JsonFile
 
         command = hook_command(scope)
-        events = ("beforeSubmitPrompt", "sessionStart", "preCompact")
+        events = ("beforeSubmitPrompt", "sessionStart", "preCompact", "sessionEnd")
         items = tuple(Item(("hooks", event), {"command": command}) for event in events)
         path = place(scope, top, ".cursor", ".cursor") / "hooks.json"
         skills = place(scope, top, ".agents", ".agents") / "skills"

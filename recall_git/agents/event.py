@@ -16,7 +16,7 @@ class Event:
     name: str
     """The event's name in the agent's words; goes back in the answer."""
     kind: str
-    """``prompt``, ``start``, ``compact`` (context is about to be lost, or was) or ``end``."""
+    """``prompt``, ``start``, ``compact`` (context is about to be lost, or was) or ``end`` (also of a turn)."""
     session: str = ""
     cwd: str = ""
     prompt: str = ""

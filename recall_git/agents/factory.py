@@ -10,7 +10,7 @@ from recall_git.agents.files import Target
 
 
 class Factory(Agent):
-    """UserPromptSubmit and SessionStart."""
+    """Nothing of its own."""
 
     name, title = "factory", "Factory droid"
     folders, programs = (".factory",), ("droid",)
@@ -21,7 +21,8 @@ class Factory(Agent):
         from recall_git.agents.jsonfile import JsonFile, hook
 
         home, command = place(scope, top, ".factory", ".factory"), hook_command(scope)
-        items = (hook("UserPromptSubmit", command, 5), hook("SessionStart", command, 10))
+        seconds = {"UserPromptSubmit": 5, "SessionStart": 10, "PreCompact": 5, "SessionEnd": 5}
+        items = tuple(hook(event, command, timeout) for event, timeout in seconds.items())
         return JsonFile(_settings(home), items), files.skill(home / "skills", self.name)
 
     def sample(self, session: str, cwd: str, prompt: str) -> tuple[dict[str, Any], dict[str, str]]:

@@ -41,7 +41,7 @@ class Gemini(Agent):
         from recall_git.agents.jsonfile import JsonFile, hook
 
         command = hook_command(scope)
-        timeouts = {"BeforeAgent": 5000, "SessionStart": 10_000, "PreCompress": 5000}
+        timeouts = {"BeforeAgent": 5000, "SessionStart": 10_000, "PreCompress": 5000, "SessionEnd": 5000}
         items = tuple(hook(event, command, ms, name="git-recall") for event, ms in timeouts.items())
         home = place(scope, top, ".gemini", ".gemini")
         skills = place(scope, top, ".agents", ".agents") / "skills"

@@ -34,7 +34,8 @@ class Qwen(Agent):
         from recall_git.agents.jsonfile import JsonFile, hook
 
         home, command = place(scope, top, ".qwen", ".qwen"), hook_command(scope)
-        items = (hook("UserPromptSubmit", command, 5), hook("SessionStart", command, 10))
+        seconds = {"UserPromptSubmit": 5, "SessionStart": 10, "PreCompact": 5, "SessionEnd": 5}
+        items = tuple(hook(event, command, timeout) for event, timeout in seconds.items())
         return JsonFile(home / "settings.json", items), files.skill(home / "skills", self.name)
 
     def sample(self, session: str, cwd: str, prompt: str) -> tuple[dict[str, Any], dict[str, str]]:

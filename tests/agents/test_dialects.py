@@ -124,6 +124,14 @@ VALUES = st.recursive(
 )
 
 
+def test_each_agent_that_is_told_of_an_end_or_a_compaction_is_told_by_an_event_that_it_has() -> None:
+    """What the installers register and the dialects read is the same."""
+    for name in ("claude-code", "codex", "gemini", "qwen", "factory", "cursor"):
+        agent = agents.load(name)
+        registered = set(json.loads(agent.targets("project", Path("/"))[0].by_hand())["hooks"])
+        assert {agent.events[event] for event in registered} == {"prompt", "start", "compact", "end"}, name
+
+
 @given(st.dictionaries(KEYS, VALUES, max_size=8), ENVIRON)
 def test_nothing_that_is_json_breaks_it(raw: dict[str, Any], environ: dict[str, str]) -> None:
     event = read(raw, environ)

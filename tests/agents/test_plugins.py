@@ -43,6 +43,9 @@ def test_versions_are_ours(path: str) -> None:
     assert load(path).get("version", __version__) == __version__
 
 
+EVENTS = {"UserPromptSubmit", "SessionStart", "PreCompact", "SessionEnd"}
+
+
 def test_claude_code_plugin_and_marketplace() -> None:
     market = load(".claude-plugin/marketplace.json")
     assert KEBAB.fullmatch(market["name"])
@@ -54,8 +57,7 @@ def test_claude_code_plugin_and_marketplace() -> None:
     assert KEBAB.fullmatch(manifest["name"])
     allowed = {"name", "version", "description", "author", "homepage", "repository", "license", "keywords"}
     assert set(manifest) <= allowed
-    events = {"UserPromptSubmit", "SessionStart"}
-    check_hooks(json.loads((root / "hooks" / "hooks.json").read_text()), events, seconds=True)
+    check_hooks(json.loads((root / "hooks" / "hooks.json").read_text()), EVENTS, seconds=True)
     assert (root / "skills" / "recall" / "SKILL.md").is_file()
 
 
@@ -75,14 +77,15 @@ def check_hooks(data: Any, events: set[str], *, seconds: bool) -> None:
 
 def test_codex_plugin() -> None:
     assert KEBAB.fullmatch(load("plugins/codex/.codex-plugin/plugin.json")["name"])
-    check_hooks(load("plugins/codex/hooks/hooks.json"), {"UserPromptSubmit", "SessionStart"}, seconds=True)
+    check_hooks(load("plugins/codex/hooks/hooks.json"), EVENTS, seconds=True)
 
 
 def test_gemini_extension() -> None:
     manifest = load("plugins/gemini/gemini-extension.json")
     assert {"name", "version"} <= set(manifest)
     assert KEBAB.fullmatch(manifest["name"])
-    check_hooks(load("plugins/gemini/hooks/hooks.json"), {"BeforeAgent", "SessionStart", "PreCompress"}, seconds=False)
+    events = {"BeforeAgent", "SessionStart", "PreCompress", "SessionEnd"}
+    check_hooks(load("plugins/gemini/hooks/hooks.json"), events, seconds=False)
 
 
 def test_pi_package() -> None:

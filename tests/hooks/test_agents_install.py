@@ -320,6 +320,8 @@ def test_what_is_written_for_claude_code(settings: Path) -> None:
         "hooks": {
             "UserPromptSubmit": [{"hooks": [{**handler, "timeout": 5}]}],
             "SessionStart": [{"matcher": "startup|clear|compact", "hooks": [{**handler, "timeout": 10}]}],
+            "PreCompact": [{"hooks": [{**handler, "timeout": 5}]}],
+            "SessionEnd": [{"hooks": [{**handler, "timeout": 5}]}],
         }
     }
     assert os.access(path, os.X_OK)
@@ -339,20 +341,28 @@ def test_what_is_written_for_the_others() -> None:
     five, ten = {**handler, "timeout": 5}, {**handler, "timeout": 10}
     start = {"matcher": "startup|clear|compact", "hooks": [ten]}
     named = {"name": "git-recall", **handler}
-    assert installed("codex") == {"hooks": {"UserPromptSubmit": [{"hooks": [five]}], "SessionStart": [start]}}
-    assert installed("qwen") == {"hooks": {"UserPromptSubmit": [{"hooks": [five]}], "SessionStart": [{"hooks": [ten]}]}}
+    each = {
+        "UserPromptSubmit": [{"hooks": [five]}],
+        "SessionStart": [{"hooks": [ten]}],
+        "PreCompact": [{"hooks": [five]}],
+    }
+    three = [{"hooks": [{**handler, "timeout": 3}]}]  # more than that it does not wait at a session's end
+    assert installed("codex") == {"hooks": {**each, "SessionStart": [start], "SessionEnd": three}}
+    assert installed("qwen") == {"hooks": {**each, "SessionEnd": [{"hooks": [five]}]}}
     assert installed("factory") == installed("qwen")
     assert installed("gemini") == {
         "hooks": {
             "BeforeAgent": [{"hooks": [{**named, "timeout": 5000}]}],
             "SessionStart": [{"hooks": [{**named, "timeout": 10_000}]}],
             "PreCompress": [{"hooks": [{**named, "timeout": 5000}]}],
+            "SessionEnd": [{"hooks": [{**named, "timeout": 5000}]}],
         }
     }
     bare = [{"command": "COMMAND"}]
     assert installed("cursor") == {
-        "version": 1, "hooks": {"beforeSubmitPrompt": bare, "sessionStart": bare, "preCompact": bare},
-    }  # fmt: skip
+        "version": 1,
+        "hooks": {"beforeSubmitPrompt": bare, "sessionStart": bare, "preCompact": bare, "sessionEnd": bare},
+    }
     assert installed("copilot") == {"version": 1, "hooks": {"sessionStart": [{**handler, "timeoutSec": 10}]}}
     kiro = {"action": handler, "enabled": True}
     assert installed("kiro") == {

@@ -227,6 +227,17 @@ def test_a_clear_wants_no_past(tell: Tell) -> None:
     assert "asked" not in tell("SessionStart", "next", source="clear")
 
 
+def test_the_end_of_a_turn_is_noted_and_never_answered(tell: Tell, clock: list[float]) -> None:
+    tell("PreCompact", trigger="auto")  # something is owed, and yet
+    assert tell("Stop", stop_hook_active="") == ""
+    for topic in ("beehive", "orchid"):  # two turns within the time in which copies of one event arrive
+        ask(tell, topic, "busy")
+        assert "asked" not in tell("SessionStart", f"during-{topic}", source="startup")
+        clock[0] -= 175
+        assert tell("Stop", "busy", last_assistant_message="In a hall.") == ""
+    assert "orchid stored" in tell("SessionStart", "new", source="startup")
+
+
 def test_a_session_that_is_at_work_is_not_taken_up(tell: Tell, clock: list[float]) -> None:
     ask(tell, "beehive", "busy")
     assert "asked" not in tell("SessionStart", "new", source="startup")
