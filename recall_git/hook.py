@@ -42,14 +42,24 @@ class Answer:
     top: Path | None = None
     """Work tree (or Git directory) of the repository that was asked, None when none was."""
     settings: Settings | None = None
-    event: dialects.Event | None = None
-    state_dir: Path | None = None
+    settle: Callable[[bool], None] = lambda taken: None
+    """To be called once, with whether the agent has it: writes the log and what the session was given."""
 
 
 def answer(data: bytes, cwd: Path, environ: Mapping[str, str], engine: Engine, *, deadline: float = 0.0) -> Answer:
-    """Return the answer to one hook event (*data*: the host's JSON). Never raises.
+    """Return the answer to one hook event (*data*: the host's JSON), and settle it. Never raises.
 
     *deadline* is in the time of ``perf_counter``: an answer that is ready only after it is not given.
+    """
+    found = prepare(data, cwd, environ, engine, deadline=deadline)
+    found.settle(True)
+    return found
+
+
+def prepare(data: bytes, cwd: Path, environ: Mapping[str, str], engine: Engine, *, deadline: float = 0.0) -> Answer:
+    """Return the answer as ``answer`` does; whoever hands it out calls ``settle``, with whether it was taken.
+
+    Nobody needs to wait for the log and the session's file, and what did not reach the agent was not given to it.
     """
     started = perf_counter()
     event = dialects.read(data, environ)
@@ -59,26 +69,21 @@ def answer(data: bytes, cwd: Path, environ: Mapping[str, str], engine: Engine, *
     digest = guarded(lambda: _look(event, cwd, environ, engine, run, deadline))
     if digest is None:
         return Answer()
-    if run.repo is not None and run.repo.state_dir.is_dir():
-        _log(run, event, digest, started)
+    took_ms = 1000 * (perf_counter() - started)
+
+    def settle(taken: bool) -> None:
+        if run.session is not None:
+            if taken or not digest.text:
+                run.remember()
+            run.session.save()
+        if run.repo is not None and run.repo.state_dir.is_dir():
+            gone = replace(digest, text="", placed=(), outcome="late", why="the client had gone")
+            _log(run, event, digest if taken or not digest.text else gone, took_ms)
+
     text = dialects.write(event, digest.text) if digest.text else ""
     top = run.repo.top or run.repo.git_dir if run.repo else None
     stale = digest.outcome == "failed" or bool(run.opened and run.opened.behind)
-    settings = run.opened.memory.settings if run.opened else None
-    return Answer(text, digest, stale, top, settings, event, run.repo.state_dir if run.repo else None)
-
-
-def lost(answer: Answer) -> None:
-    """Note in the log that an answer was not taken, since whoever asked had gone, and that its session has it not."""
-    if answer.state_dir is None or answer.event is None:
-        return
-    event = answer.event
-    late = trace.record(time=_now(), event=event.name, session=event.session, outcome="late", why="the client had gone")
-    trace.write(answer.state_dir, late)
-    if event.session:
-        session = Session.load(answer.state_dir / "sessions", event.session)
-        session.take_back(answer.digest.placed, prompt_hash=_hash_of(event), now=time())
-        session.save()
+    return Answer(text, digest, stale, top, run.opened.memory.settings if run.opened else None, settle)
 
 
 def _hash_of(event: dialects.Event) -> str:
@@ -117,11 +122,13 @@ def guarded(work: Callable[[], Digest]) -> Digest | None:
 
 @dataclass
 class _Run:
-    """What one run has reached, for the log."""
+    """What one run has reached, for the log and the session."""
 
     started: float
     repo: Repo | None = None
     opened: Opened | None = None
+    session: Session | None = None
+    remember: Callable[[], None] = lambda: None
 
 
 def _look(
@@ -147,7 +154,7 @@ def _look(
             _owe_start(run.repo.state_dir / "sessions", event)
         return Digest(outcome="late", why="past the deadline before the search", commit=run.opened.memory.commit)
     around = beside.beside(engine, run.opened, environ=environ, deadline=deadline)
-    return _respond(event, run.opened, around, _within(start, run.repo), deadline)
+    return _respond(event, run, run.opened, around, _within(start, run.repo), deadline)
 
 
 def _owe_start(folder: Path, event: dialects.Event) -> None:
@@ -164,13 +171,16 @@ def _within(start: Path, repo: Repo) -> str:
     return start.resolve().relative_to(repo.top).as_posix().removeprefix(".") if inside and repo.top else ""
 
 
-def _respond(event: dialects.Event, opened: Opened, around: recall.Beside, where: str, deadline: float) -> Digest:
-    """Return the digest for one event and note in the session what was given."""
+def _respond(
+    event: dialects.Event, run: _Run, opened: Opened, around: recall.Beside, where: str, deadline: float
+) -> Digest:
+    """Return the digest for one event; *run* gets the session, and how it remembers what was given."""
     folder, now = opened.repo.state_dir / "sessions", time()
     once = "\x1f".join((event.session, event.kind, _hash_of(event) or event.source))
     if event.session and event.kind != "end" and not first_call(folder, once, now=now):
         return Digest(outcome="skipped", why="answered-already")
     session = Session.load(folder, event.session)
+    run.session = session if event.session else None
     fixed = False
     if event.kind == "start":
         if event.source in REPLAYED:
@@ -189,12 +199,13 @@ def _respond(event: dialects.Event, opened: Opened, around: recall.Beside, where
         session.end(now=now)
         made = Digest(outcome="skipped", why=event.kind)
     if made.text and deadline and perf_counter() > deadline:
-        session.save()  # a start that came too late is the next prompt's
-        return replace(made, text="", placed=(), outcome="late", why="past the deadline")
-    if event.session:
+        return replace(made, text="", placed=(), outcome="late", why="past the deadline")  # the next prompt's
+
+    def remember() -> None:
         asked = guard.line(guard.mask(event.prompt[:2000]), ASKED_CHARS) if made.outcome != "skipped" else ""
         session.remember(made.placed, prompt_hash=_hash_of(event), asked=asked, where=where, fixed=fixed, now=now)
-        session.save()
+
+    run.remember = remember
     return made
 
 
@@ -221,7 +232,7 @@ def _for_prompt(
     )
 
 
-def _log(run: _Run, event: dialects.Event, digest: Digest, started: float) -> None:
+def _log(run: _Run, event: dialects.Event, digest: Digest, took_ms: float) -> None:
     assert run.repo is not None
     settings = run.opened.memory.settings if run.opened else None
     why = digest.why + (" (index behind)" if run.opened and run.opened.behind else "")
@@ -235,7 +246,7 @@ def _log(run: _Run, event: dialects.Event, digest: Digest, started: float) -> No
             why=why,
             entries=[f"{placed.document.path}:{placed.document.line}" for placed in digest.placed],
             text=digest.text,
-            ms=1000 * (perf_counter() - started),
+            ms=took_ms,
             steps_ms=digest.timings_ms,
             prompt=event.prompt,
             keep_prompt=bool(settings and settings.log_prompts),

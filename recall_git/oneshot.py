@@ -33,12 +33,14 @@ def main(args: Sequence[str]) -> None:
     from recall_git import hook
     from recall_git.engine import Engine
 
-    answer = hook.answer(data, cwd, os.environ, Engine(), deadline=STARTED + timeout_s)
+    answer = hook.prepare(data, cwd, os.environ, Engine(), deadline=STARTED + timeout_s)
     try:
         sys.stdout.buffer.write(answer.stdout.encode("utf-8"))
         sys.stdout.buffer.flush()
     except OSError:
-        hook.lost(answer)
+        answer.settle(False)
+    else:
+        answer.settle(True)
     if answer.settings is not None and answer.settings.server:
         _take_mark_away(cwd)
     if answer.stale and answer.top:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
@@ -63,14 +63,14 @@ class Resident:
             analysis.query_terms(text)
         _give_memory_back()
 
-    def answer(self, data: bytes, cwd: Path, environ: Mapping[str, str], deadline: float) -> hook.Answer:
-        """Answer one agent event; see ``hook.answer``."""
+    def answer(
+        self, data: bytes, cwd: Path, environ: Mapping[str, str], deadline: float, send: Callable[[str], bool]
+    ) -> hook.Answer:
+        """Answer one agent event: *send* hands the text out and returns whether it was taken; see ``hook.prepare``."""
         with self._answering:
-            return hook.answer(data, cwd, environ, self._reader, deadline=deadline)
-
-    def lost(self, answer: hook.Answer) -> None:
-        """Note that an answer did not reach its client."""
-        hook.lost(answer)
+            answer = hook.prepare(data, cwd, environ, self._reader, deadline=deadline)
+            answer.settle(send(answer.stdout))
+            return answer
 
     def after(self, answer: hook.Answer) -> None:
         """Do what is better done when the answer is out: bring an index up to date that was found behind."""

@@ -166,13 +166,16 @@ class Server:
         assert self.resident is not None
         gone = _has_gone(client)
         deadline = arrived if gone else arrived + request.deadline_ms / 1000
-        answer = self.resident.answer(request.data, request.cwd, request.environ, deadline)
-        try:
-            client.sendall(answer.stdout.encode("utf-8"))
-            client.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            if answer.stdout and not gone:
-                self.resident.lost(answer)
+
+        def send(text: str) -> bool:
+            try:
+                client.sendall(text.encode("utf-8"))
+                client.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                return not text
+            return not gone
+
+        answer = self.resident.answer(request.data, request.cwd, request.environ, deadline, send)
         self.answered += 1
         if answer.settings is not None and not answer.settings.server:
             # The next prompt from there starts a process of its own; if all do, we are not needed.

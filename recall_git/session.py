@@ -15,7 +15,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,6 @@ RESUME_NOTES = 3
 RESUME_LOOKS = 8
 """Sessions that are looked at for a resume line, newest first."""
 
-FIXED = ("profile", "prohibitions", "latest")
-"""Slots that are given at a session's start, and again when they were lost."""
 _STATE = ".jsonl"
 _ONCE = ".once"
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -113,12 +111,6 @@ class Session:
             event = {"t": now, "e": "given", "p": prompt_hash, "n": pairs} | ({"s": 1} if fixed else {})
             self._record(event | ({"q": asked, "w": where} if asked else {}))
 
-    def take_back(self, placed: Sequence[Placed], *, prompt_hash: str = "", now: float) -> None:
-        """Note that *placed* never reached the agent: it may be given again."""
-        pairs = [[key(item.document), item.document.content_hash] for item in placed]
-        fixed = any(item.slot in FIXED for item in placed)
-        self._record({"t": now, "e": "lost", "p": prompt_hash, "n": pairs} | ({"s": 1} if fixed else {}))
-
     def forget(self, *, now: float) -> None:
         """Note that the agent lost its context (compact, clear): everything may be given again, the fixed slots too."""
         self._record({"t": now, "e": "forget"})
@@ -169,14 +161,6 @@ class Session:
             return
         if event["e"] == "taken":
             self._asked = ""
-            return
-        if event["e"] == "lost":
-            self._prompts.pop(event.get("p", ""), None)
-            self.bare = self.bare or bool(event.get("s"))
-            for name, content_hash in event.get("n", ()):
-                self._given.pop(content_hash, None)
-                if self.given_paths.get(name) == content_hash:
-                    del self.given_paths[name]
             return
         self._over = False
         if event.get("q"):
@@ -350,7 +334,7 @@ def _sound(event: object) -> bool:
         return False
     pairs = event.get("n", [])
     return (
-        event.get("e") in ("given", "forget", "end", "taken", "lost")
+        event.get("e") in ("given", "forget", "end", "taken")
         and all(isinstance(event.get(name, ""), str) for name in "pqw")
         and isinstance(pairs, list)
         and all(isinstance(p, list) and len(p) == 2 and all(isinstance(part, str) for part in p) for p in pairs)

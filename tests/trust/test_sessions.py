@@ -296,9 +296,11 @@ def test_a_resumed_session_that_came_too_late_is_owed_nothing(tell: Tell, repo: 
 def test_what_did_not_reach_the_agent_is_given_again(tell: Tell, repo: GitRepo, engine: Engine) -> None:
     kept = ask(tell, "violin")
     asked = event_of(repo, prompt="Where is the orchid stored, and how is it cleaned?")
-    answer = hook.answer(asked, repo.path, os.environ, engine)
+    answer = hook.prepare(asked, repo.path, os.environ, engine)
     assert "orchid.md" in answer.stdout
-    hook.lost(answer)
+    answer.settle(False)
+    (last,) = trace.read(repo.path / ".git" / "recall", 1)
+    assert (last["outcome"], last["why"], last["entries"]) == ("late", "the client had gone", [])
     assert entries(ask(tell, "orchid")) == entries(json.loads(answer.stdout)["hookSpecificOutput"]["additionalContext"])
     assert ask(tell, "orchid") == ""
     assert kept
@@ -308,7 +310,7 @@ def test_what_did_not_reach_the_agent_is_given_again(tell: Tell, repo: GitRepo, 
 def test_a_start_that_did_not_reach_the_agent_comes_with_the_next_prompt(
     tell: Tell, repo: GitRepo, engine: Engine
 ) -> None:
-    hook.lost(hook.answer(event_of(repo, "SessionStart", source="startup"), repo.path, os.environ, engine))
+    hook.prepare(event_of(repo, "SessionStart", source="startup"), repo.path, os.environ, engine).settle(False)
     assert "keys.md" in ask(tell, "orchid")
     assert "keys.md" not in ask(tell, "violin")
 

@@ -56,21 +56,6 @@ def give(folder: Path, name: str, *hashes: str, now: float = 1.0, prompt: str = 
     assert state.save()
 
 
-def test_what_was_taken_back_may_be_given_again(place: Path) -> None:
-    give(place, "s", "a", prompt="p1")
-    give(place, "s", "b", "c", prompt="p2")
-    state = Session.load(place, "s")
-    state.take_back(put("b", "c"), prompt_hash="p2", now=2.0)
-    assert state.save()
-    again = Session.load(place, "s")
-    assert again.given == {"a"}
-    assert (again.asked("p1"), again.asked("p2")) == (True, False)
-    assert list(again.given_paths.values()) == ["a"]
-    assert again.bare is False
-    again.take_back([replace(put("a")[0], slot="latest")], now=3.0)
-    assert again.bare is True
-
-
 def test_a_session_is_bare_from_a_forget_to_the_fixed_slots(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = Session.load(place, "s")
     assert state.bare is False
