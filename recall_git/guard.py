@@ -78,7 +78,8 @@ def line(text: str, limit_chars: int) -> str:
     if limit_chars <= 0:
         return ""
     text = plain(text[: 8 * limit_chars + 1024])
-    text = _ROLE.sub(r"\1\2\3\4 - ", text)
+    if ":" in text or "：" in text:
+        text = _ROLE.sub(r"\1\2\3\4 - ", text)
     return _cut(neutral(_BLANK.sub(" ", text).strip()), limit_chars)
 
 
@@ -110,13 +111,22 @@ def plain(text: str) -> str:
 
 def neutral(text: str) -> str:
     """Return *text* with everything that could open, close or fake a frame spelled harmlessly."""
+    if _MARKUP.search(text):
+        text = _without_markup(text)
+    return _FRAME.sub(lambda found: re.sub(r"\s+", "-", found[0]), text)
+
+
+_MARKUP = re.compile("[<＜﹤>＞﹥|`~｀\\[［]")
+"""Without one of these there is no tag, pipe, fence or bracket to look for: most text has none."""
+
+
+def _without_markup(text: str) -> str:
     text = _TAG.sub(lambda found: "‹" * len(found[0]), text)
     if "‹" in text:
         text = _TAG_END.sub(lambda found: found[1] + "›" * len(found[2]), text)
     text = _PIPE_TAG.sub(lambda found: found[0].replace("<", "‹").replace(">", "›").replace("＞", "›"), text)
     text = _FENCE.sub(lambda found: found[0][0], text)
-    text = _INST.sub(r"(\1)", text)
-    return _FRAME.sub(lambda found: re.sub(r"\s+", "-", found[0]), text)
+    return _INST.sub(r"(\1)", text)
 
 
 _MARK = re.compile("[\u0300-\u036f\u1ab0-\u20f0]")
