@@ -167,8 +167,10 @@ def _owe_start(folder: Path, event: dialects.Event) -> None:
 
 def _within(start: Path, repo: Repo) -> str:
     """Return the folder of *repo* that *start* is, '' at its top and elsewhere."""
-    inside = repo.top is not None and start.resolve().is_relative_to(repo.top)
-    return start.resolve().relative_to(repo.top).as_posix().removeprefix(".") if inside and repo.top else ""
+    if repo.top is None or start == repo.top:
+        return ""
+    place = start.resolve()
+    return place.relative_to(repo.top).as_posix().removeprefix(".") if place.is_relative_to(repo.top) else ""
 
 
 def _respond(

@@ -36,6 +36,8 @@ committed to, and would make Git answer for that one wherever it is asked."""
 
 _TREE, _REGULAR, _EXECUTABLE = b"40000", b"100644", b"100755"
 NO_LIMIT = 1 << 62
+KEPT_COMMITS = 256
+"""Commits that stay read: every prompt asks for the same one three times."""
 LAST_SECOND = 253402300799
 """Of the year 9999: anybody can write any number into a commit."""
 _SCOPES = ("system", "global", "local", "worktree", "command")
@@ -206,6 +208,7 @@ class Repo:
 
     def __init__(self, git_dir: Path) -> None:
         self.git_dir = git_dir.resolve()
+        self._commits: dict[str, Commit] = {}
         self.common_dir = _common_dir(self.git_dir)
         try:
             opened = pygit2.Repository(str(self.git_dir))
@@ -269,8 +272,15 @@ class Repo:
 
     def commit(self, oid: str) -> Commit | None:
         """Return the commit *oid*, None when it is not here."""
-        data = self._objects.read(oid, NO_LIMIT)
-        return _commit(oid, data) if data is not None else None
+        kept = self._commits.get(oid)
+        if kept is None:
+            data = self._objects.read(oid, NO_LIMIT)
+            kept = _commit(oid, data) if data is not None else None
+            if kept is not None:
+                if len(self._commits) >= KEPT_COMMITS:
+                    self._commits.clear()
+                self._commits[oid] = kept
+        return kept
 
     def files(self, tree: str) -> Iterator[NoteEntry]:
         """Yield the regular files of *tree* in Git's order; links and submodules are left out.

@@ -38,6 +38,7 @@ RESUME_NOTES = 3
 RESUME_LOOKS = 8
 """Sessions that are looked at for a resume line, newest first."""
 
+_SEP = "\x1f"
 _STATE = ".jsonl"
 _ONCE = ".once"
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -238,26 +239,32 @@ def first_call(folder: Path, key: str, *, now: float = 0.0, window_s: float = ON
     instant, can two callers both be first.
     """
     slot = int(now // window_s) if now else 0
-    name = _digest(f"{key}\x1f{slot}") + _ONCE
+    path = f"{folder}/{_digest(key + _SEP + str(slot))}{_ONCE}"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except (OSError, ValueError):
-        return True
-    try:
-        os.close(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        _make(path, folder)
         if now:
-            os.utime(folder / name, (now, now))
+            os.utime(path, (now, now))
     except FileExistsError:
         return False
-    except OSError:
+    except (OSError, ValueError):
         return True
     if not now:
         return True
-    before = folder / (_digest(f"{key}\x1f{slot - 1}") + _ONCE)
     try:
-        return before.stat().st_mtime <= now - window_s
+        before = os.stat(f"{folder}/{_digest(key + _SEP + str(slot - 1))}{_ONCE}")  # noqa: PTH116 - see _make
     except OSError:
         return True
+    return before.st_mtime <= now - window_s
+
+
+def _make(path: str, folder: Path) -> None:
+    """Make the empty file *path* in *folder*. A string: every prompt makes one, and Path costs more than the call."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    try:
+        os.close(os.open(path, flags, 0o600))
+    except FileNotFoundError:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, flags, 0o600))
 
 
 def resume_of(folder: Path, session_id: str, *, now: float, own: bool) -> str:

@@ -95,7 +95,8 @@ def open_store(repo: Repo, settings: Settings) -> stores.Store:
 def read_nonce(repo: Repo) -> str:
     """Return the secret that ``git recall init`` wrote below the Git directory, '' when there is none."""
     try:
-        return (repo.state_dir / "nonce").read_text(encoding="ascii").strip()
+        with open(f"{repo.state_dir}/nonce", "rb", 0) as file:  # noqa: PTH123 - asked for every prompt; Path costs more
+            return file.read().decode("ascii").strip()
     except (OSError, ValueError):
         return ""
 

@@ -36,9 +36,18 @@ def model_id(model: str = "") -> str:
 
     A hub id stands for itself. Raises ModelUnusable when a folder lacks a file.
     """
-    folder = Path(model).expanduser() if model else BUNDLED
-    if model and not folder.exists():
-        return f"hub:{model}"
+    if not model:
+        return _bundled_id()
+    folder = Path(model).expanduser()
+    return _id_of(folder) if folder.exists() else f"hub:{model}"
+
+
+@lru_cache(maxsize=1)
+def _bundled_id() -> str:
+    return _id_of(BUNDLED)
+
+
+def _id_of(folder: Path) -> str:
     try:
         return _content_id(folder, tuple(_stamp(folder / name) for name in _FILES))
     except OSError as error:

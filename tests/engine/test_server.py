@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hookhelp import Hooks, alive, enable, text_of, wait_for, word
 
-from recall_git import sync, talk
+from recall_git import hook, sync, talk
 from recall_git.repo import Repo
 from recall_git.resident import Resident
 
@@ -144,23 +144,23 @@ def test_an_answer_that_its_client_did_not_wait_for_was_not_given(
         ours, theirs = socket.socketpair()
         event = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": str(notes.path), "prompt": prompt}
         head = "\0".join((talk.VERSION, "hook", "60000", str(notes.path), "0", ""))
-        answer = resident.answer
+        prepare = hook.prepare
 
-        def answer_slowly(*args: Any) -> Any:
-            made = answer(*args)
+        def prepare_slowly(*args: Any, **named: Any) -> Any:
+            made = prepare(*args, **named)
             if not stay:
                 ours.close()
             return made
 
         with monkeypatch.context() as patched:
-            patched.setattr(resident, "answer", answer_slowly)
+            patched.setattr(hook, "prepare", prepare_slowly)
             server._answer(theirs, head.encode() + json.dumps(event).encode())
         with ours:
             return ours.recv(1 << 16) if stay else b""
 
     try:
         ask(QUINCE, stay=False)
-        assert [row["outcome"] for row in Hooks(notes, tmp_path).log()] == ["injected", "late"]
+        assert [row["outcome"] for row in Hooks(notes, tmp_path).log()] == ["late"]
         assert b"jam.md:1" in ask("Where should the jars of quince jelly be stored?", stay=True)
         assert ask("And in which pantry do I store the quince jelly?", stay=True) == b""
     finally:
