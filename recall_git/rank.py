@@ -32,10 +32,10 @@ def _weighted(hit: Hit, weight: float) -> Hit:
 
 
 def _weight(path: str, pairs: Sequence[tuple[str, float]]) -> float:
-    """Return the weight of the longest folder in *pairs* that *path* lies below, 1 when there is none."""
+    """Return the weight of the longest folder in *pairs* that *path* lies below (the last one counts), else 1."""
     best, found = -1, 1.0
     for folder, value in pairs:
-        if len(folder) > best and path.startswith(f"{folder}/"):
+        if len(folder) >= best and path.startswith(f"{folder}/"):
             best, found = len(folder), value
     return found
 

@@ -122,7 +122,7 @@ def test_log(run: Run, ask: Callable[..., None]) -> None:
     assert status == 0
     first, second = out.strip().split("\n")
     assert "injected" in first
-    assert "1 entries" in first
+    assert re.search(r"1 entries, \d{3} chars, ~\d{2,3} tokens", first)
     assert "skipped" in second
     assert "thanks" in second
     assert run("log", "--session", "oth")[1].count("\n") == 1
