@@ -10,8 +10,8 @@ from recall_git.types import Hit
 
 PER_NOTE = 2
 """Most sections of one note among the results (fuyao v1.1 has the same bound)."""
-WEIGHT_STEP = 0.5
-"""Standard units that a directory weight of e (2.718) is worth: 1.3 moves a hit by .13, never past a strong one."""
+WEIGHT_STEP = 0.02
+"""Score that a directory weight of e (2.718) is worth: 1.3 moves a hit by .005, never past a strong one."""
 WEAK_FLOOR = 0.65
 """Share of the best score that a hit needs when it lacks the query's strong words (fuyao F11)."""
 

@@ -51,14 +51,18 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """Weights of the four standardised scores."""
+    """What each kind of evidence is worth; all of it is a share of what is possible, 1 at most (notes: about 1)."""
 
     lexical: float
+    """BM25F of the section, as a share of what a section with every word could reach."""
     note_lexical: float
+    """The same of its note."""
     dense: float
+    """Cosine of the section."""
     note_dense: float
-    ceiling: float = float("inf")
-    """Standardised cosines above this count as this: words tell apart what meaning finds equally near."""
+    """Cosine of the note's mean vector."""
+    coverage: float = 0.0
+    """Share of the query's rarity in the language at large that the section has; for candidates only."""
 
 
 _BLOCK = 512
@@ -153,18 +157,23 @@ class View:
         summed = np.bincount(self.note[self.live], cosines[self.live], self.notes).astype(np.float32)
         return Evidence(words, cosines, summed / self.note_spans)
 
-    def fuse(self, evidence: Evidence, fusion: Fusion) -> Floats:
-        """Return the weighted sum of the standardised scores of every document, -inf outside the view.
+    def reachable(self, frequencies: Sequence[int]) -> float:
+        """Return the BM25F that a section would come near to if every term of a query stood in it often."""
+        return max((lexical.K1 + 1) * sum(bm25.idf(self.count, frequency) for frequency in frequencies), 1e-9)
 
-        Standardised over the view, so both legs count in units of what is usual there; a rank fusion
-        loses here (DESIGN section 4). A section also gets the scores of its note.
+    def fuse(self, evidence: Evidence, fusion: Fusion) -> Floats:
+        """Return the weighted sum of the scores of every document, -inf outside the view.
+
+        BM25F counts as a share of what the query could reach, and cosines as they are: words decide where the
+        notes have the query's words, meaning where they do not (docs/adr/0011). A section also gets the scores
+        of its note.
         """
-        fused: Floats = np.float32(fusion.lexical) * _standard(evidence.lexical, self.live)
-        fused += np.float32(fusion.dense) * np.minimum(_standard(evidence.dense, self.live), fusion.ceiling)
+        share = 1 / self.reachable(evidence.frequencies)
+        fused: Floats = np.float32(fusion.lexical * share) * evidence.lexical
+        fused += np.float32(fusion.dense) * evidence.dense
         if self.notes:
-            every = np.ones(self.notes, bool)
-            whole = np.float32(fusion.note_lexical) * _standard(evidence.note_lexical, every)
-            whole += np.float32(fusion.note_dense) * np.minimum(_standard(evidence.note_dense, every), fusion.ceiling)
+            whole = np.float32(fusion.note_lexical * share) * evidence.note_lexical
+            whole += np.float32(fusion.note_dense) * evidence.note_dense
             fused += whole[self.note]
         fused[~self.live] = -np.inf
         return fused
@@ -225,13 +234,3 @@ def _cosines(vectors: npt.NDArray[np.int8], scales: Floats, vector: Floats, out:
         part[...] = rows
         np.dot(part, vector, out=out[start : start + _BLOCK])
     out *= scales
-
-
-def _standard(values: Floats, live: Mask) -> Floats:
-    inside = values[live]
-    if not len(inside):
-        return np.zeros_like(values)
-    spread = float(inside.std(dtype=np.float64))
-    centred: Floats = values - np.float32(inside.mean(dtype=np.float64))
-    centred /= np.float32(spread or 1)
-    return centred

@@ -10,23 +10,21 @@ from typing import Any
 import numpy as np
 
 from recall_git import analysis, claim, rank
-from recall_git.bm25 import idf
 from recall_git.config import DEFAULT_WEIGHTS, Settings
 from recall_git.index import store as stores
 from recall_git.index.background import rarity
-from recall_git.index.lexical import K1, parse, speaks_query_language
+from recall_git.index.lexical import parse, speaks_query_language
 from recall_git.index.vectors import Encoder
 from recall_git.retrieve import Evidence, Fusion, View
 from recall_git.types import Document, Hit
 
 FUSIONS = {
-    "hybrid": Fusion(lexical=1.0, note_lexical=0.5, dense=0.3, note_dense=0.6, ceiling=3.0),
+    "hybrid": Fusion(lexical=1.0, note_lexical=0.4, dense=0.12, note_dense=0.2, coverage=0.08),
     "lexical": Fusion(lexical=1.0, note_lexical=0.0, dense=0.0, note_dense=0.0),
     "dense": Fusion(lexical=0.0, note_lexical=0.0, dense=1.0, note_dense=0.0),
 }
-"""What ranks. The hybrid's weights and ceiling are from a grid over ten sets in three languages (docs/adr/0011): of
-those with which no set loses against the words of sections alone, the ones that gain most. The others are for
-measuring."""
+"""What ranks. The hybrid's weights are from a grid over ten sets in three languages (docs/adr/0011): with them no set
+loses against the words of sections alone, nor against the fusion before. The others are for measuring."""
 CANDIDATES = 40
 """Documents that are looked at after both legs."""
 KEPT_DOCUMENTS = 1000
@@ -77,7 +75,8 @@ def search(memory: Memory, text: str, *, limit: int = 10, legs: str = "hybrid", 
     parsed = parse(text) if language and speaks_query_language(text) else None
     terms = _rarest(view, list(parsed.words) if parsed else analysis.query_terms(text))
     evidence = view.ask(terms, memory.encoder.encode([text])[0])
-    fused = view.fuse(evidence, FUSIONS[legs])
+    fusion = FUSIONS[legs]
+    fused = view.fuse(evidence, fusion)
     if parsed:
         fused[~view.matching(parsed)] = -np.inf
     candidates = [number for number in view.best(fused, CANDIDATES) if fused[number] > -np.inf]
@@ -90,7 +89,7 @@ def search(memory: Memory, text: str, *, limit: int = 10, legs: str = "hybrid", 
     hits = [
         Hit(
             document=document_at(view, number),
-            score=float(fused[number]),
+            score=float(fused[number]) + fusion.coverage * float(weighed.coverage[place]),
             lexical=float(evidence.lexical[number]),
             dense=float(evidence.dense[number]),
             coverage=float(weighed.coverage[place]),
@@ -130,11 +129,10 @@ class Weighed:
         worth = np.array([rarity(unit) for unit in self._units])
         known = np.array([any(evidence.frequencies[row] for row in rows) for _, rows in units], bool)
         whole = max(float(worth.sum()), 1e-9)
-        possible = max(sum(idf(view.count, frequency) for frequency in evidence.frequencies) * (K1 + 1), 1e-9)
         self.coverage = worth @ self._has / whole
         self._evidence = np.log1p(worth @ self._has)
         self._rarest = np.max(worth[:, None] * self._has, axis=0, initial=0)
-        self._share = evidence.lexical[list(candidates)] / possible
+        self._share = evidence.lexical[list(candidates)] / view.reachable(evidence.frequencies)
         self._cosine = evidence.dense[list(candidates)]
         self._size = np.log1p(view.lengths[list(candidates)].sum(axis=1))
         self._unknown = float(worth[~known].sum()) / whole

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from recall_git import claim, rank, sync
+from recall_git.analysis import query_terms
 from recall_git.engine import Engine
 from recall_git.index.background import rarity
 from recall_git.search import FUSIONS, Memory, search
@@ -113,6 +115,30 @@ def test_the_scores_of_notes_are_those_of_their_sections_together(memory: Memory
     assert set(FUSIONS) == {"hybrid", "lexical", "dense"}
 
 
+def test_what_the_notes_have_no_words_for_is_left_to_meaning(memory: Memory) -> None:
+    view, hybrid = memory.view, FUSIONS["hybrid"]
+    evidence = view.ask(["port"], memory.encoder.encode(["a queue that loses jobs"])[0])
+    unknown = replace(evidence, frequencies=(*evidence.frequencies, *[0] * 9))
+    by_words, by_meaning = int(np.argmax(evidence.lexical)), int(np.argmax(evidence.dense))
+    assert by_words != by_meaning
+    lead = [fused[by_words] - fused[by_meaning] for fused in (view.fuse(e, hybrid) for e in (evidence, unknown))]
+    assert lead[0] > 0 > lead[1]
+
+
+def test_a_hybrid_score_is_the_weighted_sum_of_its_evidence(memory: Memory) -> None:
+    prompt, hybrid = "nightly dumps of the database", FUSIONS["hybrid"]
+    best = search(memory, prompt).hits[0]
+    view, words = memory.view, query_terms(prompt)
+    evidence = view.ask(words, memory.encoder.encode([prompt])[0])
+    number = int(np.argmax(evidence.lexical))
+    note, most = view.note[number], view.reachable(evidence.frequencies)
+    expected = hybrid.lexical * evidence.lexical[number] / most
+    expected += hybrid.note_lexical * evidence.note_lexical[note] / most
+    expected += hybrid.dense * evidence.dense[number] + hybrid.note_dense * evidence.note_dense[note]
+    assert best.document.heading == ("Backups",)
+    assert best.score == pytest.approx(expected + hybrid.coverage * best.coverage, abs=1e-5)
+
+
 def test_the_query_language_restricts_what_is_ranked(memory: Memory) -> None:
     found = search(memory, "path:kb NOT title:postgres", language=True)
     assert {hit.document.path for hit in found.hits} == {"kb/redis.md", "kb/deploy.md", "kb/auth.md"}
@@ -146,11 +172,11 @@ def test_at_most_two_sections_of_a_note_and_no_copies() -> None:
 
 def test_a_directory_weight_moves_near_ties_and_no_more() -> None:
     weights = ("memory/=1.3", "workspace/=0.85")
-    near = rank.order([hit("workspace/x.md", 5.0), hit("memory/y.md", 4.9)], weights)
+    near = rank.order([hit("workspace/x.md", 0.5), hit("memory/y.md", 0.495)], weights)
     assert [h.document.path for h in near] == ["memory/y.md", "workspace/x.md"]
-    far = rank.order([hit("workspace/x.md", 5.0), hit("memory/y.md", 4.0)], weights)
+    far = rank.order([hit("workspace/x.md", 0.5), hit("memory/y.md", 0.48)], weights)
     assert [h.document.path for h in far] == ["workspace/x.md", "memory/y.md"]
-    beside = rank.order([hit("z.md", 5.0), hit("memory-old/x.md", 4.95)], weights)
+    beside = rank.order([hit("z.md", 0.5), hit("memory-old/x.md", 0.499)], weights)
     assert [h.document.path for h in beside] == ["z.md", "memory-old/x.md"]  # not below memory/
 
 
