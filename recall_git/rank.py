@@ -14,6 +14,10 @@ WEIGHT_STEP = 0.02
 """Score that a directory weight of e (2.718) is worth: 1.3 moves a hit by .005, never past a strong one."""
 WEAK_FLOOR = 0.65
 """Share of the best score that a hit needs when it lacks the query's strong words (fuyao F11)."""
+STRONG_SHARE = 0.5
+"""Share of the weight of those words that counts as having them. If any one of them does, of the entries shown fewer
+are right on all of nine sets (xquad-en .71 instead of .77, scifact .25 instead of .30), and 0 to 6 % more of the right
+ones are shown."""
 
 
 def order(hits: Sequence[Hit], weights: Sequence[str]) -> list[Hit]:
@@ -57,8 +61,6 @@ def _without_copies(hits: Sequence[Hit]) -> list[Hit]:
     return kept
 
 
-def strong_enough(hit: Hit, best: Hit, strong: Sequence[str]) -> bool:
-    """Whether *hit* may stand beside *best*: it has one of the query's strong words, or nearly the best's evidence."""
-    if not strong or any(term in hit.matched for term in strong):
-        return True
-    return hit.lexical >= WEAK_FLOOR * best.lexical
+def strong_enough(hit: Hit, best: Hit, strength: float) -> bool:
+    """Whether *hit* may stand beside *best*: it has the query's strong words, or nearly the best's evidence."""
+    return strength >= STRONG_SHARE or hit.lexical >= WEAK_FLOOR * best.lexical

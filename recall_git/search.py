@@ -15,7 +15,7 @@ from recall_git.index import store as stores
 from recall_git.index.background import rarity
 from recall_git.index.lexical import parse, speaks_query_language
 from recall_git.index.vectors import Encoder
-from recall_git.retrieve import Evidence, Fusion, View
+from recall_git.retrieve import Evidence, Floats, Fusion, View
 from recall_git.types import Document, Hit
 
 FUSIONS = {
@@ -101,12 +101,13 @@ def search(memory: Memory, text: str, *, limit: int = 10, legs: str = "hybrid", 
     features = weighed.features()
     judged = claim.judge(features, memory.settings.gate)
     least = claim.least(memory.settings.gate)
-    strong = _strong(terms, evidence.frequencies, view.count)
+    strength = weighed.strength(_strong(view, evidence.frequencies))
     places = {hit.document.content_hash: place for place, hit in enumerate(hits)}
     ready = []
     for hit in ordered[:limit]:
-        own = claim.probability(weighed.features(places[hit.document.content_hash]))
-        stands = judged.level != "none" and own >= least and rank.strong_enough(hit, ordered[0], strong)
+        place = places[hit.document.content_hash]
+        own = claim.probability(weighed.features(place))
+        stands = judged.level != "none" and own >= least and rank.strong_enough(hit, ordered[0], float(strength[place]))
         ready.append(replace(hit, inject=stands, why=_reason(hit, own)))
     inject = any(hit.inject for hit in ready)
     why = f"{judged.level} p={judged.probability:.3f}"
@@ -122,7 +123,7 @@ class Weighed:
     """
 
     def __init__(self, view: View, terms: Sequence[str], evidence: Evidence, candidates: Sequence[int]) -> None:
-        has = evidence.words.has(candidates)
+        has = self._has_term = evidence.words.has(candidates)
         units = _units(terms)
         self._units = [terms[unit] for unit, _ in units]
         self._has = np.array([np.any(has[rows], axis=0) for _, rows in units]).reshape(len(units), len(candidates))
@@ -140,6 +141,13 @@ class Weighed:
     def matched(self, place: int) -> tuple[str, ...]:
         """Return the words that the candidate at *place* has, in the query's order."""
         return tuple(unit for row, unit in enumerate(self._units) if self._has[row, place])
+
+    def strength(self, strong: Floats) -> Floats:
+        """Return the share of *strong*, a weight for each term asked, that each candidate has; 1 if there is none."""
+        if not strong.any():
+            return np.ones(self._has_term.shape[1], np.float32)
+        found: Floats = (strong / strong.sum()) @ self._has_term
+        return found
 
     def features(self, place: int | None = None) -> dict[str, float]:
         """Return what ``claim`` judges by: of the best candidates, or of the one at *place* alone."""
@@ -170,9 +178,14 @@ def _is_bigram(term: str) -> bool:
     return len(term) == 2 and term[0] >= "\u2e80"
 
 
-def _strong(terms: Sequence[str], frequencies: Sequence[int], count: int) -> list[str]:
-    """Return the query's strong words: known to the notes, and rare there (at most 2 % of the sections, or 3)."""
-    return [term for term, n in zip(terms, frequencies, strict=True) if 0 < n <= max(3, 0.02 * count)]
+def _strong(view: View, frequencies: Sequence[int]) -> Floats:
+    """Return the weight of the query's strong terms, 0 for the others.
+
+    Strong is what the notes know and rarely have (at most 2 % of the sections, or 3). Terms, not the units of
+    coverage: in Chinese and Japanese the pairs are what is rare.
+    """
+    rare = max(3, 0.02 * view.count)
+    return np.array([view.idf(n) if 0 < n <= rare else 0 for n in frequencies], np.float32)
 
 
 def _reason(hit: Hit, own: float) -> str:

@@ -180,6 +180,31 @@ def test_a_directory_weight_moves_near_ties_and_no_more() -> None:
     assert [h.document.path for h in beside] == ["z.md", "memory-old/x.md"]  # not below memory/
 
 
+@pytest.mark.parametrize(
+    ("topic", "part", "words"),
+    [
+        ("新员工入职审批流程", "入职审批", "窗户 窗帘 天窗 车窗 门口 出口 路口 人口"),
+        ("新入社員の承認手続き", "新入社員", "窓枠 窓辺 車窓 出窓 入口 出口 人口 蛇口"),
+    ],
+)
+def test_a_rare_pair_is_a_strong_word_and_its_characters_apart_are_not(
+    repo: GitRepo, topic: str, part: str, words: str
+) -> None:
+    pair = words[0] + words[-1]
+    others = [*[topic] * 5, *words.split()]
+    repo.commit(
+        {
+            "topic.md": f"# {topic}\n\n{topic}、{topic}、{topic}。\n",
+            "pair.md": f"# 1\n\n{part}、{pair}。\n",
+            "apart.md": f"# 2\n\n{part}、{pair[1]}、{pair[0]}。\n",
+            **{f"{n}.md": f"# 1{n}\n\n{text}、{n}。\n" for n, text in enumerate(others)},
+        }
+    )
+    found = search(memory_of(repo, enable(repo)), f"{topic}、{pair}", limit=30)
+    stands = {hit.document.path: hit.inject for hit in found.hits}
+    assert (stands["topic.md"], stands["pair.md"], stands["apart.md"]) == (True, True, False)
+
+
 @pytest.mark.parametrize("gate", ["strict", "normal", "open"])
 def test_the_claim_grows_with_the_evidence(gate: str) -> None:
     weak = dict.fromkeys(claim.COEFFICIENTS, 0.0)

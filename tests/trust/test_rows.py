@@ -33,7 +33,7 @@ ROWS = {
     "F9 the agent asks": "agents/test_mcp.py::test_recall_names_the_place",
     "F9 the next turn completes it": "trust/test_mission.py::test_the_next_turn_brings_what_this_one_had_no_room_for",
     "F10 sections with place": "unit/test_chunks.py::test_sections",
-    "F11 strong hits": "index/test_search.py::test_a_hit_names_its_section_and_its_evidence",
+    "F11 strong hits": "index/test_search.py::test_a_rare_pair_is_a_strong_word_and_its_characters_apart_are_not",
     "F12 entity cards": "trust/test_entities.py::test_a_card_says_who_and_where",
     "F13 audit": "cli/test_observe.py::test_audit",
     "F14 directory weights": "trust/test_mission.py::test_directory_weights_are_applied_ones_own_over_the_built_in",
