@@ -61,4 +61,4 @@ def note_paths(view: View) -> dict[int, str]:
 
 def _path(view: View, number: int) -> str:
     segment, local = view.locate(number)
-    return str(segment.row(local)["path"])
+    return segment.document(local).path

@@ -55,10 +55,10 @@ def main() -> int:
     memory = engine.open(engine.repository(args.repository)).memory
     segment = max(memory.view.segments, key=len)
     rng = random.Random(3)
-    rows = [segment.row(number) for number in rng.sample(range(len(segment)), min(args.queries, len(segment)))]
+    rows = [segment.document(number) for number in rng.sample(range(len(segment)), min(args.queries, len(segment)))]
     same, worst, slow, fast = 0, 0.0, [], []
     for row in rows:
-        terms = analysis.query_terms(f"{row['title']} {row['summary']}")
+        terms = analysis.query_terms(f"{row.title} {row.summary}")
         began = perf_counter()
         reference = lexical.whoosh_scores(segment.lexical, terms, 10)
         slow.append(perf_counter() - began)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from recall_git.repo import Repo
 from recall_git.retrieve import Floats, Mask, View
 from recall_git.search import Memory
 from recall_git.select import ATTRIBUTES_FILE, IGNORE_FILE, selector
-from recall_git.types import NoteEntry
+from recall_git.types import Document, NoteEntry
 
 FILES_MAX = 100
 BYTES_MAX = 1 << 20
@@ -127,8 +126,9 @@ class Unsaved(stores.Segment):
     def postings(self, field: str, term: str) -> Postings | None:
         return self._postings.get((field, term))
 
-    def row(self, number: int) -> dict[str, Any]:
-        return asdict(replace(self.documents[number].document, mark=MARK))
+    def document(self, number: int, date: str = "", author: str = "") -> Document:
+        found = self.documents[number].document
+        return replace(found, date=found.date or date, mark=MARK)
 
     def close(self) -> None:
         """Nothing is open."""

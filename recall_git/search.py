@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
 
 import numpy as np
 
 from recall_git import analysis, claim, rank
+from recall_git.bm25 import idf
 from recall_git.config import DEFAULT_WEIGHTS, Settings
 from recall_git.index import store as stores
 from recall_git.index.background import rarity
@@ -185,7 +185,7 @@ def _strong(view: View, frequencies: Sequence[int]) -> Floats:
     coverage: in Chinese and Japanese the pairs are what is rare.
     """
     rare = max(3, 0.02 * view.count)
-    return np.array([view.idf(n) if 0 < n <= rare else 0 for n in frequencies], np.float32)
+    return np.array([idf(view.count, n) if 0 < n <= rare else 0 for n in frequencies], np.float32)
 
 
 def _reason(hit: Hit, own: float) -> str:
@@ -202,10 +202,9 @@ def _rarest(view: View, terms: list[str]) -> list[str]:
     return [term for term in terms if term in kept]
 
 
-def _author(view: View, note: int) -> dict[str, str]:
-    """Return who last set a note, where the view knows; an overlay's notes come after those of the commit."""
-    known = stores.has_authors(view.rows) and note < len(view.rows)
-    return {"author": str(view.rows["author"][note])} if known else {}
+def _author(view: View, note: int) -> str:
+    """Return who last set a note, '' where the view does not know; an overlay's notes come after the commit's."""
+    return str(view.rows["author"][note]) if stores.has_authors(view.rows) and note < len(view.rows) else ""
 
 
 def document_at(view: View, number: int) -> Document:
@@ -214,10 +213,8 @@ def document_at(view: View, number: int) -> Document:
     if kept is not None:
         return kept
     segment, local = view.locate(number)
-    row: dict[str, Any] = segment.row(local)
-    if not row["date"]:
-        row["date"] = date.fromordinal(_EPOCH + int(view.time[number]) // 86400).isoformat()
-    document = stores.document_of({**row, **_author(view, int(view.note[number]))})
+    written = date.fromordinal(_EPOCH + int(view.time[number]) // 86400).isoformat()
+    document = segment.document(local, written, _author(view, int(view.note[number])))
     if len(view.documents) >= KEPT_DOCUMENTS:
         view.documents.clear()
     view.documents[number] = document

@@ -21,7 +21,7 @@ import stat
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
@@ -160,12 +160,16 @@ class Segment:
         """Return the postings of *term* in one field."""
         return self.lexical.postings(field, term)
 
-    def row(self, number: int) -> dict[str, Any]:
-        """Return what may be shown of document *number*."""
+    def document(self, number: int, date: str = "", author: str = "") -> Document:
+        """Return document *number*; *date* is its own when its front matter has none."""
         start = int(self.docs["offset"][number])
         end = int(self.docs["offset"][number + 1]) if number + 1 < len(self.docs) else len(self._rows)
-        row: dict[str, Any] = json.loads(self._rows[start:end].tobytes())
-        return row
+        values = json.loads(self._rows[start:end].tobytes())
+        for place in _TUPLES:
+            values[place] = tuple(values[place])
+        values[_DATE] = values[_DATE] or date
+        found = Document(*values)
+        return replace(found, author=author) if author else found
 
     def row_bytes(self, wanted: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], bytes]:
         """Return the sizes and the bytes, end to end, of the rows of the documents in the mask *wanted*."""
@@ -507,17 +511,14 @@ class Writer:
                 _remove(folder)
 
 
-def document_of(row: Mapping[str, Any]) -> Document:
-    """Return the document that a row of ``rows.jsonl`` holds."""
-    values: dict[str, Any] = {key: tuple(value) if value.__class__ is list else value for key, value in row.items()}
-    return Document(**values)
-
-
 _SHOWN = tuple(field.name for field in fields(Document) if field.name not in ("mark", "source", "author"))
+"""What a row holds, in order; the fields of ``Document`` that come first."""
+_TUPLES = tuple(place for place, field in enumerate(fields(Document)[: len(_SHOWN)]) if "tuple" in str(field.type))
+_DATE = _SHOWN.index("date")
 
 
 def _row_bytes(document: Document) -> bytes:
-    row = {key: getattr(document, key) for key in _SHOWN}
+    row = [getattr(document, name) for name in _SHOWN]
     return json.dumps(row, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
 
 

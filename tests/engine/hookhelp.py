@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +81,9 @@ class Hooks:
         wait_for(lambda: not alive(pid))
 
     def log(self) -> list[dict[str, Any]]:
-        """Return the log of the repository."""
+        """Return the log of the repository; the resident process answers in turn, so all before is written."""
+        with suppress(OSError, ValueError):
+            self.status()
         path = self.repo.path / ".git" / "recall" / "log.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 

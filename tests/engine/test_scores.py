@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from math import log1p
 from typing import TYPE_CHECKING
 
@@ -54,7 +55,7 @@ def plain_scores(view: View, found: Repo, terms: list[str]) -> np.ndarray:
     settings = sync.settings_of(found)[0]
     for segment in view.segments:
         for number in range(len(segment)):
-            row = segment.row(number)
+            row = asdict(segment.document(number))
             entry = sync.NoteEntry(row["path"], row["blob"])
             prepared, _ = sync.prepare(0, entry, found.read(row["blob"]) or b"", settings)
             document = next(made for made in prepared.documents if made.document.line == row["line"])

@@ -228,7 +228,7 @@ def test_writers_in_processes_and_readers_in_threads(weather: Weather) -> None:
                 continue
             for segment in snapshot.segments:
                 time.sleep(0.01)  # time for a writer to remove it
-                titles = [segment.row(number)["title"] for number in range(len(segment))]
+                titles = [segment.document(number).title for number in range(len(segment))]
                 if not (all(titles) and list(segment.lexical.terms("body")) and len(segment.vectors) == len(titles)):
                     problems.append(f"{segment.name} is not whole")
             snapshot.close()

@@ -118,7 +118,7 @@ def test_the_scores_of_notes_are_those_of_their_sections_together(memory: Memory
 def test_what_the_notes_have_no_words_for_is_left_to_meaning(memory: Memory) -> None:
     view, hybrid = memory.view, FUSIONS["hybrid"]
     evidence = view.ask(["port"], memory.encoder.encode(["a queue that loses jobs"])[0])
-    unknown = replace(evidence, frequencies=(*evidence.frequencies, *[0] * 9))
+    unknown = replace(evidence, words=replace(evidence.words, frequencies=(*evidence.frequencies, *[0] * 9)))
     by_words, by_meaning = int(np.argmax(evidence.lexical)), int(np.argmax(evidence.dense))
     assert by_words != by_meaning
     lead = [fused[by_words] - fused[by_meaning] for fused in (view.fuse(e, hybrid) for e in (evidence, unknown))]
