@@ -41,9 +41,14 @@ class Answer:
     """The index is behind or unusable: the caller should bring it up to date when it has answered."""
     top: Path | None = None
     """Work tree (or Git directory) of the repository that was asked, None when none was."""
-    settings: Settings | None = None
+    memory: Memory | None = None
     settle: Callable[[bool], None] = lambda taken: None
     """To be called once, with whether the agent has it: writes the log and what the session was given."""
+
+    @property
+    def settings(self) -> Settings | None:
+        """The settings of the repository that was asked, None when none was."""
+        return self.memory.settings if self.memory else None
 
 
 def answer(data: bytes, cwd: Path, environ: Mapping[str, str], engine: Engine, *, deadline: float = 0.0) -> Answer:
@@ -83,7 +88,7 @@ def prepare(data: bytes, cwd: Path, environ: Mapping[str, str], engine: Engine, 
     text = dialects.write(event, digest.text) if digest.text else ""
     top = run.repo.top or run.repo.git_dir if run.repo else None
     stale = digest.outcome == "failed" or bool(run.opened and run.opened.behind)
-    return Answer(text, digest, stale, top, run.opened.memory.settings if run.opened else None, settle)
+    return Answer(text, digest, stale, top, run.opened.memory if run.opened else None, settle)
 
 
 def _hash_of(event: dialects.Event) -> str:

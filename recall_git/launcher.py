@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from recall_git import talk
 from recall_git.errors import RecallError
 
 NAME = "recall-git-hook"
@@ -25,6 +26,10 @@ _TEMPLATE = """\
 python={python}
 client={client}
 [ -x "$python" ] && [ -f "$client" ] || exit 0
+# A resident process that sleeps is woken now: it gets ready while the interpreter starts.
+[ "$1" = git ] || for folder in "$XDG_RUNTIME_DIR/recall-git" {fallback}; do
+  [ -O "$folder" ] && [ -p "$folder"/{wake} ] && printf . 1<>"$folder"/{wake} && break
+done 2>/dev/null
 "$python" -I -S "$client" "$@" 2>/dev/null || exit 0
 """
 
@@ -63,7 +68,10 @@ def ensure(data_dir: Path | None = None) -> Path:
 
 def script(python: str | Path, client: Path) -> bytes:
     """Return the launcher's bytes for this interpreter and this client; any path is quoted safely."""
-    return os.fsencode(_TEMPLATE.format(python=quote(python), client=quote(client)))
+    program = Path(client).with_name("talk.py").as_posix()
+    wake = talk.wake_name(talk.socket_name(program))
+    text = _TEMPLATE.format(python=quote(python), client=quote(client), fallback=quote(talk.shared_folder()), wake=wake)
+    return os.fsencode(text)
 
 
 def quote(path: str | Path) -> str:

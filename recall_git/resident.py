@@ -7,8 +7,9 @@ prompt needs indexed first, it lets the other one do, and waits for it a little.
 from __future__ import annotations
 
 import ctypes
+import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
@@ -16,13 +17,14 @@ from pathlib import Path
 from threading import Lock
 from time import monotonic
 
-from recall_git import analysis, gate, hook, talk
+from recall_git import analysis, gate, hook, recall, talk
 from recall_git.config import Settings
 from recall_git.engine import Engine
 from recall_git.errors import RecallError
 from recall_git.index import store as stores
 from recall_git.oneshot import index_behind
 from recall_git.repo import Commit, Repo
+from recall_git.search import Memory, document_at, search
 
 WAIT_S = 0.1
 """How long a prompt waits for a small commit to be indexed; past it the newest view there is answers."""
@@ -41,6 +43,7 @@ class Resident:
         self._writer = Engine()
         self._reader = _Reader(self._worker, self._writer)
         self._answering = Lock()
+        self._memory: Memory | None = None
         self._pending = 0
         self._indexed: dict[Path, float] = {}
 
@@ -70,7 +73,18 @@ class Resident:
         with self._answering:
             answer = hook.prepare(data, cwd, environ, self._reader, deadline=deadline)
             answer.settle(send(answer.stdout))
+            self._memory = answer.memory or self._memory
             return answer
+
+    def get_ready(self, until: Callable[[], bool]) -> None:
+        """Touch what the last answer needed, until *until*: after a pause all of it is far from the processor."""
+        memory = self._memory
+        if memory is not None and memory.view.count and _cores() > 1:  # with one, the client would wait for us
+            with self._answering:
+                for step in _steps(memory):
+                    if until():
+                        break
+                    step()
 
     def after(self, answer: hook.Answer) -> None:
         """Do what is better done when the answer is out: bring an index up to date that was found behind."""
@@ -134,6 +148,23 @@ class _Reader(Engine):
         finally:
             if coming.done():
                 self._coming.pop(key, None)
+
+
+def _steps(memory: Memory) -> Iterator[Callable[[], object]]:
+    """Yield what an answer from *memory* is made of, in small steps that change nothing."""
+    document = document_at(memory.view, int(memory.view.live.argmax()))
+    text = f"{document.title} {document.summary}"[:200]
+    terms = analysis.query_terms(text)
+    yield lambda: gate.judge(text)
+    yield lambda: memory.encoder.encode([text])
+    yield lambda: memory.view.scorer.score(terms)
+    yield lambda: memory.view.cosines(memory.encoder.encode([text])[0])
+    yield lambda: search(memory, text)
+    yield lambda: recall.prompt_digest(memory, text)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _give_memory_back() -> None:

@@ -87,22 +87,21 @@ class Server:
         gc.freeze()
         sys.setswitchinterval(0.0005)  # how long a prompt may wait for a thread that indexes
         self.used = monotonic()
-        listening.settimeout(1)
+        listening.setblocking(False)
         since = 0
-        while not self.stopping:
-            try:
-                client, _ = listening.accept()
-            except TimeoutError:
-                if since != self.answered:
+        with _Wake(self.path.with_name(talk.wake_name(self.path.name))) as wake:
+            while not self.stopping:
+                ready = _ready(1, listening, wake)
+                if wake in ready and wake.drained():
+                    resident.get_ready(until=lambda: bool(_ready(0, listening)))
+                if listening in ready:
+                    with suppress(BlockingIOError):
+                        self._take(listening.accept()[0])
+                if not ready and self._is_over():
+                    break
+                if since != self.answered and (not ready or self.answered - since > 500):
                     since = self.answered
                     gc.collect()
-                if self._is_over():
-                    break
-                continue
-            self._take(client)
-            if self.answered - since > 500:
-                since = self.answered
-                gc.collect()
         resident.close()
 
     def _is_over(self) -> bool:
@@ -199,6 +198,46 @@ class Server:
             "repositories": self.resident.repositories,
             "resident_mb": resident_mb(),
         }
+
+
+class _Wake:
+    """The pipe into which a launcher writes before it starts the client; there may be none (a file system without)."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._handle = -1
+
+    def __enter__(self) -> _Wake:
+        with suppress(OSError, AttributeError):
+            self.path.unlink(missing_ok=True)
+            os.mkfifo(self.path, 0o600)
+            self._handle = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+            with suppress(OSError):
+                self.path.unlink()
+
+    def fileno(self) -> int:
+        return self._handle
+
+    def drained(self) -> bool:
+        """Whether something was written; it is gone then."""
+        with suppress(OSError):
+            return bool(os.read(self._handle, 1 << 16))
+        return False
+
+
+def _ready(timeout_s: float, *sources: socket.socket | _Wake) -> list[socket.socket | _Wake]:
+    """Return which of *sources* can be read, after *timeout_s* at most."""
+    poll = select.poll()
+    by_handle = {source.fileno(): source for source in sources if source.fileno() >= 0}
+    for handle in by_handle:
+        poll.register(handle, select.POLLIN)
+    return [by_handle[handle] for handle, _ in poll.poll(1000 * timeout_s)]
 
 
 class Request:

@@ -93,7 +93,7 @@ def runtime_folder(environ: dict[str, str]) -> str:
     """
     base = environ.get("XDG_RUNTIME_DIR", "")
     folders = [f"{base}/recall-git"] if base.startswith("/") and len(base) <= BASE_CHARS else []
-    folders.append(f"/tmp/recall-git-{posix.getuid()}")
+    folders.append(shared_folder())
     for where in folders:
         try:
             if not _exists(where):
@@ -103,6 +103,11 @@ def runtime_folder(environ: dict[str, str]) -> str:
         if is_private(where):
             return where
     return ""
+
+
+def shared_folder() -> str:
+    """Return the folder of the socket where the system gives no private one; '' where there are no Unix sockets."""
+    return "" if sys.platform == "win32" else f"/tmp/recall-git-{posix.getuid()}"
 
 
 def is_private(where: str) -> bool:
@@ -117,6 +122,11 @@ def is_private(where: str) -> bool:
 def socket_name(path: str = __file__) -> str:
     """Return the socket's file name: one for each installed copy."""
     return f"{_hash(path)}.sock"
+
+
+def wake_name(socket: str) -> str:
+    """Return the name of the pipe beside *socket* into which a launcher writes that a prompt is coming."""
+    return f"{socket}.wake"
 
 
 def off_mark(where: str, cwd: str) -> str:

@@ -7,14 +7,16 @@ import os
 import shutil
 import signal
 import socket
+import stat
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hookhelp import Hooks, alive, enable, text_of, wait_for, word
+from hookhelp import CLIENT, PATIENT, Hooks, alive, enable, text_of, wait_for, word
 
-from recall_git import hook, sync, talk
+from recall_git import hook, launcher, sync, talk
 from recall_git.repo import Repo
 from recall_git.resident import Resident
 
@@ -219,3 +221,77 @@ def test_only_a_private_folder_of_ours_is_used(tmp_path: Path, kind: str) -> Non
     elif kind == "file":
         where.touch(0o700)
     assert not talk.is_private(str(where))
+
+
+def test_a_launcher_wakes_the_resident_process_and_changes_nothing_by_it(
+    hooks: Hooks, notes: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = launcher.ensure(tmp_path / "data")
+    event = json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": QUINCE, "cwd": str(notes.path)}).encode()
+    right = hooks.ask(QUINCE)
+    pipe = hooks.path.with_name(talk.wake_name(hooks.path.name))
+    status = pipe.lstat()
+    assert stat.S_ISFIFO(status.st_mode)
+    assert stat.S_IMODE(status.st_mode) == 0o600
+    before = len(hooks.log())
+    for _ in range(3):
+        with pipe.open("r+b", buffering=0) as woken:
+            woken.write(b"." * 70)
+    assert len(hooks.log()) == before
+    assert hooks.ask(QUINCE, session="a") == right
+    environ = {**os.environ, "RECALL_TIMEOUT_MS": PATIENT}
+    woken = subprocess.run((str(script),), input=event, capture_output=True, cwd=notes.path, env=environ, check=True)
+    assert b"jam.md:1" in woken.stdout
+    hooks.stop()
+    assert not pipe.exists()
+
+
+@pytest.mark.parametrize("kind", ["pipe without a reader", "file", "link", "not ours", "no folder", "no variable"])
+def test_a_launcher_never_waits_for_a_resident_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    script = launcher.ensure(tmp_path / "data")
+    run = tmp_path / "run"
+    folder = run / "recall-git"
+    folder.mkdir(parents=True, mode=0o700)
+    pipe = folder / talk.wake_name(talk.socket_name(str(CLIENT.with_name("talk.py"))))
+    kept = tmp_path / "kept"
+    kept.write_text("mine")
+    if kind == "link":
+        pipe.symlink_to(kept)
+    elif kind == "file":
+        pipe.write_text("mine")
+    elif kind == "no folder":
+        folder.rmdir()
+    else:
+        os.mkfifo(pipe, 0o600)
+    if kind == "not ours":
+        if os.getuid():
+            pytest.skip("only root can give a folder away")
+        os.chown(folder, 12345, 12345)
+    environ = {**os.environ, "XDG_RUNTIME_DIR": str(run), "RECALL_SERVER": "false", "HOME": str(tmp_path)}
+    if kind == "no variable":
+        del environ["XDG_RUNTIME_DIR"]
+    done = subprocess.run(
+        (str(script),), input=b"{}", capture_output=True, cwd=tmp_path, env=environ, timeout=60, check=True
+    )
+    assert (done.stdout, done.stderr) == (b"", b"")
+    assert kept.read_text() == "mine"
+    assert kind != "file" or pipe.read_text() == "mine"
+
+
+def test_getting_ready_stops_as_soon_as_a_client_is_there(notes: GitRepo, tmp_path: Path) -> None:
+    resident = Resident(tmp_path)
+    try:
+        asked = []
+        resident.get_ready(until=lambda: bool(asked.append(1)))  # nothing was answered yet: there is nothing to touch
+        assert not asked
+        event = json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": QUINCE, "cwd": str(notes.path)}).encode()
+        assert "jam.md:1" in resident.answer(event, notes.path, {}, 0.0, lambda text: True).stdout
+        resident.get_ready(until=lambda: bool(asked.append(1)))
+        steps = len(asked)
+        resident.get_ready(until=lambda: len(asked) > steps + 1 or bool(asked.append(1)))
+        assert steps > 3
+        assert len(asked) == steps + 2
+    finally:
+        resident.close()
