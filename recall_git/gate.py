@@ -83,12 +83,14 @@ def _window(prompt: str) -> str:
     if len(prompt) <= HEAD_CHARS + TAIL_CHARS:
         return prompt
     head, tail = prompt[:HEAD_CHARS], prompt[-TAIL_CHARS:]
-    head, tail = head[: head.rfind("\n", HEAD_CHARS - 400)] or head, tail[tail.find("\n", 0, 400) + 1 :]
     asked: list[str] = []
     for found in _LONE_QUESTION.finditer(prompt, HEAD_CHARS, len(prompt) - TAIL_CHARS):
         asked.append(found[1])
         if len(asked) == 20:
             break
+    if not asked and "\n" not in head[-400:] + tail[:400]:
+        return head + tail  # if it is one line, only its ends count
+    head, tail = head[: head.rfind("\n", HEAD_CHARS - 400)] or head, tail[tail.find("\n", 0, 400) + 1 :]
     return "\n\n".join((head, *asked, tail))
 
 
@@ -546,6 +548,13 @@ _IDENTIFIER = re.compile(
 )
 _ERROR = re.compile(r"(?:[\w.]*(?:Error|Exception)\b|error|fatal|panic|failed|FAILED|错误|失败|エラー|失敗)", re.I)
 _STAMP = re.compile(r"^\s*[\[(]?\d[\d\-/:.,TZ+ \])]{5,40}(?:\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\]?:?\s)?")
+LONG_LINE = 400
+"""Characters of a line from which on it may be a log or a file that was pasted beside the question."""
+END_CHARS = 400
+"""How far a question is looked for from either end of such a line."""
+_DATA = re.compile(r"[!-~]{80,}|[!-@\[-`{-~]+")
+_ODD_TOKEN = re.compile(r"\d[^\d\s]\d|\d{6}|[{}\[\]=;<>\"]|[!-~]{40}")
+_WORD_BEFORE, _WORD_AFTER = re.compile(r"\A\w*[^\W\d][?？!！。.]*"), re.compile(r"[^\W\d]\w*[?？!！。.]*\Z")
 BORROWED_CHARS = 400
 """Most characters that are taken from pasted material: what it failed with, or what the question names."""
 
@@ -558,16 +567,17 @@ def _query(text: str) -> str:
         borrowed = _borrow(spoken, pasted)
         text = "\n".join(part for part in (spoken, borrowed) if part) or _tight("\n".join(pasted)[:QUERY_CHARS])
     else:
-        text = _without_talk(text)
+        text = _without_talk(prose)
     return _shorten(_tight(text))
 
 
 def _divide(text: str) -> tuple[str, list[str]]:
     """Return the prose of *text* and the lines that were pasted: fences, quotes, logs, code."""
-    if "\n" not in text:
+    if "\n" not in text and len(text) <= LONG_LINE:
         return text, []
     prose: list[str] = []
     pasted: list[str] = []
+    beside: list[tuple[int, str]] = []
     fence = ""
     lines = text.split("\n")
     if len(lines) > LINES_MAX:
@@ -580,9 +590,38 @@ def _divide(text: str) -> tuple[str, list[str]]:
             prose.append("")
         elif fence or _QUOTE_LINE.match(line) or (_in_a_row(odd, at) and not line.rstrip().endswith(("?", "？"))):
             pasted.append(line)
+        elif len(line) > LONG_LINE and _is_data(line):
+            ends = _ends(line)
+            beside += [(len(prose), end) for end in ends]
+            (prose if ends else pasted).append("" if ends else line)
         else:
             prose.append(line)
+    asking = [pair for pair in beside if _ASKING.search(pair[1])]
+    for at, end in asking or ([] if any(line.strip() for line in prose) else beside):
+        prose[at] = f"{prose[at]}\n{end}".strip()
     return "\n".join(prose), [line for line in pasted if line.strip()]
+
+
+def _is_data(line: str) -> bool:
+    """Tell a log, JSON or minified code on one line from a paragraph: a fifth of it is digits and signs."""
+    return 5 * sum(map(len, _DATA.findall(line))) > len(line)
+
+
+def _ends(line: str) -> list[str]:
+    """Return what is said before the data of *line* and after it: whole words up to where data begins."""
+    before = _spoken(line[:END_CHARS].split(), _WORD_BEFORE)
+    after = _spoken(line[-END_CHARS:].split()[::-1], _WORD_AFTER)[::-1]
+    return [" ".join(words) for words in (before, after) if words]
+
+
+def _spoken(tokens: list[str], edge: re.Pattern[str]) -> list[str]:
+    """Return the first of *tokens* up to where two of three are data; of the one that ends it, the word at its edge."""
+    odd = [bool(_ODD_TOKEN.search(token)) for token in tokens]
+    for at, is_odd in enumerate(odd):
+        if is_odd and (sum(odd[at : at + 3]) > 1 or at + 3 >= len(odd)):
+            word = edge.search(tokens[at])
+            return tokens[:at] + ([word[0]] if word else [])
+    return tokens
 
 
 def _is_odd(line: str) -> bool:

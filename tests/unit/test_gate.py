@@ -1134,6 +1134,38 @@ def test_deep_json_does_not_overflow() -> None:
     assert isinstance(gate.judge("[" * depth + "]" * depth).why, str)
 
 
+_RECORDS = {
+    "log": "2026-01-{0:02} 10:{0:02}:31 ERROR db request from 10.0.3.{0} path=/api/v1/users/{0} took {0}7ms, timeout ",
+    "json": '{{"id": {0}, "name": "docker", "tags": ["git rebase", "v{0}"], "score": 0.{0}7}}, ',
+    "script": 'function a{0}(b,c){{var d=b.querySelector("div.git");return d?d.docker(c,{0}):c&&c.redis("vim")}};',
+}
+
+
+@pytest.mark.parametrize("records", [20, 900])
+@pytest.mark.parametrize("kind", list(_RECORDS))
+@pytest.mark.parametrize("form", ["{0} {1}", "{1} {0}", "{1}{0}", "{0}:{1}"])
+@pytest.mark.parametrize(
+    "question", ["how do I fix error 404 in nginx_proxy?", "怎么删除远程分支？", "ブランチを削除する方法は？"]
+)
+def test_a_question_on_the_line_of_what_was_pasted_is_what_is_asked(
+    question: str, form: str, kind: str, records: int
+) -> None:
+    pasted = "".join(_RECORDS[kind].format(number % 60) for number in range(records))
+    query = gate.judge(form.format(question, pasted)).query
+    assert question.rstrip("?？") in query
+    assert len(query) <= len(question) + 40
+
+
+def test_a_lone_question_amid_a_pasted_line_that_is_cut_is_found() -> None:
+    pasted = "".join(_RECORDS["log"].format(number % 60) for number in range(400))
+    assert "what is wrong" in gate.judge(f"{pasted}\n\nwhat is wrong here?\n\n{pasted}").query
+
+
+def test_a_long_paragraph_is_no_data() -> None:
+    text = "We moved the 3 services to Postgres 16 (see docs/db.md), because the old ones (v9.6) lost rows; " * 6
+    assert gate.judge(text + "so which port do they use?").query.startswith("We moved")
+
+
 def test_json_with_a_question_around_it_opens() -> None:
     assert gate.judge("why is this rejected? " + json.dumps({"port": 80})).open
 
