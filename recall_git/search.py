@@ -32,6 +32,9 @@ KEPT_DOCUMENTS = 1000
 _EPOCH = date(1970, 1, 1).toordinal()
 MAX_TERMS = 64
 """Most terms of one query; of a longer one the rarest are kept."""
+NAME_SHARE = 0.4
+"""Share of a query's rarity in the language at large that a title must be to be named by it. Without this, 'link' names
+the note on links in every question about a link (obshelp-ja nDCG@10 .892 → .872; with it .897)."""
 FLOOR_COSINE = 0.2
 """A document that shares no word with the query is a candidate only above this cosine."""
 
@@ -103,11 +106,15 @@ def search(memory: Memory, text: str, *, limit: int = 10, legs: str = "hybrid", 
     least = claim.least(memory.settings.gate)
     strength = weighed.strength(_strong(view, evidence.frequencies))
     places = {hit.document.content_hash: place for place, hit in enumerate(hits)}
+    own_of = [claim.probability(weighed.features(place)) for place in range(len(hits))]
     ready = []
-    for hit in ordered[:limit]:
+    named = [] if parsed or legs != "hybrid" else rank.named(ordered, text, lambda title: _is_name(title, terms))
+    first = [hit for hit in named if own_of[places[hit.document.content_hash]] >= least]
+    for hit in [*first, *(hit for hit in ordered if hit not in first)][:limit]:
         place = places[hit.document.content_hash]
-        own = claim.probability(weighed.features(place))
-        stands = judged.level != "none" and own >= least and rank.strong_enough(hit, ordered[0], float(strength[place]))
+        own = own_of[place]
+        beside = hit in first or rank.strong_enough(hit, ordered[0], float(strength[place]))
+        stands = judged.level != "none" and own >= least and beside
         ready.append(replace(hit, inject=stands, why=_reason(hit, own)))
     inject = any(hit.inject for hit in ready)
     why = f"{judged.level} p={judged.probability:.3f}"
@@ -175,7 +182,18 @@ def _units(terms: Sequence[str]) -> list[tuple[int, list[int]]]:
 
 def _is_bigram(term: str) -> bool:
     """Whether *term* is two Han or kana characters (a Latin, Greek or Cyrillic word of two letters is a word)."""
-    return len(term) == 2 and term[0] >= "\u2e80"
+    return len(term) == 2 and _is_wide(term)
+
+
+def _is_name(title: str, terms: Sequence[str]) -> bool:
+    """Whether a title is what a query is about, and not a word in it: much of the query's rarity is the title's."""
+    of_title = set(analysis.query_terms(title))
+    units = [terms[row] for row, _ in _units(terms)]
+    return sum(rarity(unit) for unit in units if unit in of_title) >= NAME_SHARE * sum(map(rarity, units))
+
+
+def _is_wide(term: str) -> bool:
+    return term >= "\u2e80"
 
 
 def _strong(view: View, frequencies: Sequence[int]) -> Floats:

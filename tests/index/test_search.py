@@ -205,6 +205,52 @@ def test_a_rare_pair_is_a_strong_word_and_its_characters_apart_are_not(
     assert (stands["topic.md"], stands["pair.md"], stands["apart.md"]) == (True, True, False)
 
 
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("What did I write in Lock Files?", ["b.md"]),
+        ("ＬＯＣＫ—files", ["b.md"]),
+        ("what is in lock filesystems", []),
+        ("block files", []),
+        ("the note lockfiles, please", ["b.md"]),
+        ("設計模式:享元について", ["d.md", "c.md"]),
+        ("", []),
+    ],
+)
+def test_a_title_or_alias_that_stands_in_the_prompt_is_named(text: str, named: list[str]) -> None:
+    titles = {"a.md": "Locks", "b.md": "Lock files", "c.md": "設計模式", "d.md": "設計模式 - 享元", "e.md": "…"}
+    hits = [hit(path, 0.5) for path in titles for _ in range(2)]
+    hits = [
+        replace(h, document=replace(h.document, title=titles[h.document.path], aliases=("lockfiles",) * (n in (2, 3))))
+        for n, h in enumerate(hits)
+    ]
+    assert [h.document.path for h in rank.named(hits, text, lambda title: True)] == named
+
+
+@pytest.mark.parametrize(
+    ("contents", "title", "body", "prompt"),
+    [
+        ("# 目录\n\n静态链接过程，动态链接过程，静态链接过程的链接。\n", "静态链接过程", "目标文件在装入前合并。",
+         "静态链接过程的笔记"),
+        ("# Index\n\nRotating signing keys, rotating signing keys yearly, signing keys.\n", "Rotating signing keys",
+         "Every quarter, by whoever is on call.", "what did I write in Rotating signing keys?"),
+    ],
+)  # fmt: skip
+def test_the_note_that_is_named_comes_first(repo: GitRepo, contents: str, title: str, body: str, prompt: str) -> None:
+    other = "# Other\n\nNothing of the kind.\n"
+    repo.commit({"contents.md": contents, "named.md": f"# {title}\n\n{body}\n", "other.md": other})
+    best = search(memory_of(repo, enable(repo)), prompt).hits[0]
+    assert (best.document.path, best.inject) == ("named.md", True)
+
+
+def test_a_title_that_is_only_a_word_of_the_question_is_not_named(repo: GitRepo) -> None:
+    notes = {"port.md": "# Port\n\nA port is a number.\n", "staging.md": "# Staging\n\nThe database of staging "
+             "listens on another port: 6543, behind the tunnel.\n"}  # fmt: skip
+    repo.commit({**NOTES, **notes})
+    prompt = "behind which tunnel does the staging database listen, on which port"
+    assert search(memory_of(repo, enable(repo)), prompt).hits[0].document.path == "staging.md"
+
+
 @pytest.mark.parametrize("gate", ["strict", "normal", "open"])
 def test_the_claim_grows_with_the_evidence(gate: str) -> None:
     weak = dict.fromkeys(claim.COEFFICIENTS, 0.0)
