@@ -113,6 +113,12 @@ class Engine:
         documents = sum(kept.snapshot.documents for kept in self._open.values() if kept.snapshot)
         return len(self._open) > KEPT_REPOSITORIES or documents > KEPT_DOCUMENTS
 
+    def rest(self) -> None:
+        """Let go of what was read of the index and can be read again at once."""
+        for kept in self._open.values():
+            for segment in kept.snapshot.segments if kept.snapshot else ():
+                segment.rest()
+
     def settings(
         self,
         repo: Repo,

@@ -86,6 +86,11 @@ class Resident:
                         break
                     step()
 
+    def rest(self) -> None:
+        """Give back what is only held because it was read."""
+        with self._answering:
+            self._reader.rest()
+
     def after(self, answer: hook.Answer) -> None:
         """Do what is better done when the answer is out: bring an index up to date that was found behind."""
         if answer.settings is not None:

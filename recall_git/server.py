@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 IDLE_MINUTES = 15
 MAX_REQUEST = 16 << 20
+BUSY = 50
+"""Answers after which garbage is collected and pages are given back even if nobody pauses."""
 FAST_S = 0.02
 """A client sends all of its message at once; one that does not is read by a thread of its own."""
 
@@ -99,8 +101,9 @@ class Server:
                         self._take(listening.accept()[0])
                 if not ready and self._is_over():
                     break
-                if since != self.answered and (not ready or self.answered - since > 500):
+                if since != self.answered and (not ready or self.answered - since >= BUSY):
                     since = self.answered
+                    resident.rest()
                     gc.collect()
         resident.close()
 

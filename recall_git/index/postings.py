@@ -6,6 +6,7 @@ once; from these arrays they are found with one look-up and scored with a few ca
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -58,6 +59,11 @@ class TermTable:
     def load(cls, folder: Path) -> TermTable:
         """Open the table in *folder*, memory-mapped."""
         return cls(*(np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in _FILES))
+
+    def rest(self) -> None:
+        """Let go of what was read; see ``rest``."""
+        for array in (self.keys, self.ends, self.postings):
+            rest(array)
 
     def save(self, folder: Path) -> None:
         """Write the table into *folder*."""
@@ -114,6 +120,19 @@ class TermTable:
         found = at[has]
         lasts, firsts = self.ends[found].tolist(), np.where(found > 0, self.ends[found - 1], 0).tolist()
         return has, [self.postings[first:last] for first, last in zip(firsts, lasts, strict=True)]
+
+
+def rest(array: npt.NDArray[Any]) -> None:
+    """Let go of the pages of a mapped *array* that were read: they stay in the system's cache, not in our memory.
+
+    Each page that is read brings its neighbours, so after some prompts a process would hold most of a file of which
+    a prompt needs little.
+    """
+    base: object = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 _NONE: Packed = np.zeros(0, np.uint64)

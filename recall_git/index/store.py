@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from recall_git import analysis
 from recall_git.errors import IndexBusy, IndexUnusable, IndexUnwritable
-from recall_git.index import lexical, vectors
+from recall_git.index import lexical, postings, vectors
 from recall_git.index.lexical import Postings
 from recall_git.index.postings import TermTable
 from recall_git.types import Document
@@ -175,6 +175,11 @@ class Segment:
         """Return the sizes and the bytes, end to end, of the rows of the documents in the mask *wanted*."""
         sizes = np.diff(np.append(self.docs["offset"], len(self._rows))).astype(np.int64)
         return sizes[wanted], np.asarray(self._rows)[np.repeat(wanted, sizes)].tobytes()
+
+    def rest(self) -> None:
+        """Let go of what was read of the files, but for the vectors, which every prompt reads whole."""
+        self.terms.rest()
+        postings.rest(self._rows)
 
     def find(self, keys: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
         """Return which *keys* this segment has, and the row in ``files`` of each that it has."""

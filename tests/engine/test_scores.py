@@ -118,3 +118,14 @@ def test_cosines_are_one_plain_product(view: View) -> None:
     whole = np.concatenate([np.asarray(s.vectors, np.float32) * s.scales[:, None] for s in view.segments]) @ vector
     whole[~view.live] = -1
     np.testing.assert_allclose(view.cosines(vector), whole, rtol=1e-4, atol=1e-5)
+
+
+def test_what_was_let_go_is_read_again(view: View) -> None:
+    terms = analysis.query_terms("quince jelly in the cold pantry")
+    before = view.scorer.score(terms)
+    documents = [segment.document(number) for segment in view.segments for number in range(len(segment))]
+    for segment in view.segments:
+        segment.rest()
+    del view.__dict__["scorer"]
+    np.testing.assert_array_equal(view.scorer.score(terms).documents, before.documents)
+    assert [segment.document(number) for segment in view.segments for number in range(len(segment))] == documents
