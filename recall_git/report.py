@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from statistics import median
 from typing import Any
 
-from recall_git.trace import OUTCOMES
+from recall_git.trace import OPENED, OUTCOMES
 
 WEEKS = 12
 
@@ -37,6 +37,8 @@ class Figures:
     """Notes (paths) by how often they were given, most often first."""
     never: tuple[str, ...]
     """Notes of the commit that were never given."""
+    used: int
+    """Notes that were given and then opened, by hand or by an agent."""
     notes: int
     reasons: tuple[tuple[str, int], ...]
     """Why nothing was said."""
@@ -47,18 +49,22 @@ class Figures:
 
 def figures(records: Sequence[Mapping[str, Any]], paths: Iterable[str]) -> Figures:
     """Return the figures of the log's *records*; *paths* are the notes that there are."""
-    events = [record for record in records if record.get("outcome") in OUTCOMES and _day(record)]
+    events = [record for record in records if record.get("outcome") in (*OUTCOMES, OPENED) and _day(record)]
     given: Counter[str] = Counter()
+    used: set[str] = set()
     reasons: Counter[str] = Counter()
     weeks: dict[date, Counter[str]] = {}
     for record in events:
         day = _day(record)
         assert day is not None
+        if record["outcome"] == OPENED:
+            used |= set(_paths(record)) & given.keys()
+            continue
         weeks.setdefault(day - timedelta(days=day.weekday()), Counter())[str(record["outcome"])] += 1
-        entries = record.get("entries")
-        given.update({path_of(str(entry)) for entry in entries} if isinstance(entries, list) else ())
+        given.update(_paths(record))
         if record["outcome"] in ("silent", "skipped"):
             reasons[str(record.get("why", "")).partition(" ")[0] or "?"] += 1
+    events = [record for record in events if record["outcome"] != OPENED]
     everything = sorted(set(paths))
     injected = [record for record in events if record["outcome"] == "injected"]
     days = sorted(str(record["time"])[:10] for record in events)
@@ -69,12 +75,19 @@ def figures(records: Sequence[Mapping[str, Any]], paths: Iterable[str]) -> Figur
         weeks=tuple(_without_gaps(weeks)[-WEEKS:]),
         most=tuple(sorted(given.items(), key=lambda pair: (-pair[1], pair[0]))),
         never=tuple(path for path in everything if path not in given),
+        used=len(used),
         notes=len(everything),
         reasons=tuple(sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))),
         median_ms=round(median(_numbers(events, "ms") or [0]), 1),
         median_tokens=median(_numbers(injected, "tokens") or [0]),
         sessions=len({str(record["session"]) for record in events if record.get("session")}),
     )
+
+
+def _paths(record: Mapping[str, Any]) -> set[str]:
+    """Return the paths of a record's entries."""
+    entries = record.get("entries")
+    return {path_of(str(entry)) for entry in entries} if isinstance(entries, list) else set()
 
 
 def path_of(entry: str) -> str:
@@ -150,6 +163,7 @@ def page(found: Figures, title: str, commit: str, *, most: int = 20, never: int 
         (f"{found.median_ms:.0f} ms", "to answer, median"),
         (found.sessions, "sessions"),
         (f"{found.notes - len(found.never)} / {found.notes}", "notes ever given"),
+        (f"{found.used} / {len(found.most)}", "of those opened afterwards"),
     ]
     tiles = "".join(f"<li><b>{_safe(value)}</b>{_safe(label)}</li>" for value, label in shown)
     return "\n".join(

@@ -20,6 +20,9 @@ BYTES_MAX = 1 << 20
 """The log is moved to ``log.1.jsonl`` when it has grown past this; the one before that is dropped."""
 LINE_BYTES_MAX = 16 << 10
 OUTCOMES = ("injected", "silent", "skipped", "late", "failed")
+"""Of a hook that ran."""
+OPENED = "opened"
+"""Of a note that was read: with ``git recall show``, or with the tool of that name."""
 
 
 def record(
@@ -104,6 +107,11 @@ def write(folder: Path, record: Mapping[str, object]) -> bool:
     except (OSError, ValueError, TypeError, RecursionError):
         # ValueError and TypeError: a path with a NUL, a record that JSON cannot hold.
         return False
+
+
+def runs(folder: Path, limit: int) -> list[dict[str, Any]]:
+    """Return the last *limit* records of hooks that ran, oldest first; what was opened is left out."""
+    return [record for record in read(folder, 4 * limit) if record.get("outcome") != OPENED][-limit:]
 
 
 def read(folder: Path, limit: int) -> list[dict[str, Any]]:

@@ -308,7 +308,7 @@ def check_log(folder: Path) -> Iterator[Check]:
     """Yield how the last runs of the hooks went."""
     from recall_git import trace
 
-    records = [record for record in trace.read(folder, 100) if not _is_doctors(record)][-20:]
+    records = [record for record in trace.runs(folder, 100) if not _is_doctors(record)][-20:]
     if not records:
         yield Check("log", OK, "no hook has run here yet")
         return

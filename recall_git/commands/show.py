@@ -8,6 +8,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,7 +71,8 @@ class Passage:
 def passage(repo: Repo, place: str, *, revision: str = "HEAD", context: int | None = None) -> Passage:
     """Return the section of ``PATH:LINE``, with *context* so many lines around it, without LINE the whole note.
 
-    *place* is what an entry prints: where there are several repositories, ``SOURCE › PATH:LINE``.
+    *place* is what an entry prints: where there are several repositories, ``SOURCE › PATH:LINE``. That it was read
+    is noted in the log, which so tells whether what was given was of use.
     Raises NoCommits, BadRevision, NoSuchNote.
     """
     try:
@@ -117,7 +119,17 @@ def _passage(repo: Repo, place: str, revision: str, context: int | None) -> Pass
     elif number:
         first, last = _section(path, repo.read(blob) or b"", int(number), len(lines))
     first, last = max(1, first), min(last, len(lines))
+    _note(repo, f"{path}:{first}")
     return Passage(path, first, last, commit.oid, "\n".join(lines[first - 1 : last]).rstrip("\n"))
+
+
+def _note(repo: Repo, entry: str) -> None:
+    """Write into the log, where recall is on, that *entry* was read."""
+    from recall_git import trace
+
+    if repo.state_dir.is_dir():
+        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        trace.write(repo.state_dir, trace.record(time=now, event="show", outcome=trace.OPENED, entries=[entry]))
 
 
 def _find(repo: Repo, tree: str, path: str) -> tuple[str, str]:

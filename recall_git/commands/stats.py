@@ -72,7 +72,7 @@ def _print(found: Figures, limit: int) -> None:
                 f" of {given + rest}"
             )
         )  # fmt: skip
-    console.print("\nmost recalled", style="bold")
+    console.print(f"\nmost recalled ({found.used} of {len(found.most)} opened afterwards)", style="bold")
     for path, count in found.most[:limit]:
         console.print(Text(f"{count:5}  {guard.location(path)}"))
     console.print(f"\nnever recalled: {len(found.never)} of {found.notes} notes", style="bold")

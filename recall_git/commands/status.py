@@ -62,7 +62,7 @@ def state_of(start: Path) -> dict[str, Any]:
             "missing": int(snapshot.missing(sync.keys_of(wanted)).sum()),
             "stale": rows is None,
         }
-    last = trace.read(repo.state_dir, 1)
+    last = trace.runs(repo.state_dir, 1)
     state |= {
         "model": settings.model or "bundled",
         "model_id": store.model,

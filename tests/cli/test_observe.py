@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from recall_git import audit, cli, hook, report
+from recall_git import audit, cli, hook, report, trace
 from recall_git.commands import why
 from recall_git.engine import Engine
 
@@ -173,6 +173,29 @@ def test_stats(run: Run, ask: Callable[..., None]) -> None:
     assert "never recalled: 2 of 3 notes" in out
     found = json.loads(run("stats", "--json")[1])
     assert found["never"] == ["notes/cats.md", "notes/other.md"]
+
+
+def test_what_is_opened_after_it_was_given_counts_as_used(run: Run, ask: Callable[..., None], repo: GitRepo) -> None:
+    assert run("show", "notes/cats.md:1")[0] == 0  # not given before: of no use to the figures
+    ask(PROMPT)
+    assert "(0 of 1 opened afterwards)" in run("stats")[1]
+    assert run("show", "lessons/zeppelin.md:1")[0] == 0
+    assert "(1 of 1 opened afterwards)" in run("stats")[1]
+    assert json.loads(run("stats", "--json")[1])["used"] == 1
+    last = trace.read(repo.path / ".git" / "recall", 1)[0]
+    assert (last["outcome"], last["entries"]) == ("opened", ["lessons/zeppelin.md:1"])
+    assert "injected" in run("status")[1]  # the last run of a hook is still that
+    assert run("log", "--outcome", "injected")[0] == 0
+
+
+def test_reading_leaves_no_log_where_recall_is_off(
+    run: Run, make_repo: Callable[..., GitRepo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    off = make_repo("off")
+    off.commit({"a.md": "# A\n\nText.\n"})
+    monkeypatch.chdir(off.path)
+    assert run("show", "a.md")[0] == 0
+    assert not (off.path / ".git" / "recall").exists()
 
 
 def rows(*days: str, **more: object) -> list[dict[str, object]]:

@@ -62,6 +62,7 @@ ROWS = {
     "L7 the current turn is authoritative": "unit/test_digest.py::test_the_whole_text",
     "L8 compressed": "unit/test_digest.py::test_entry_is_capped_and_its_place_is_not",
     "L9 visible": "cli/test_observe.py::test_log",
+    "L9 whether it was used": "cli/test_observe.py::test_what_is_opened_after_it_was_given_counts_as_used",
     "moat 1 one index for every commit": "git/test_history.py::test_checkout_of_a_commit_seen_before_indexes_nothing",
     "moat 3 diff": "cli/test_observe.py::test_diff",
     "moat 4 the content being committed": "git/test_commits.py::test_partial_commit_indexes_what_was_committed",
