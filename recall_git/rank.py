@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import log
 
 from recall_git.types import Hit
@@ -82,6 +83,7 @@ def named(hits: Sequence[Hit], text: str, is_name: Callable[[str], bool]) -> lis
     return [hit for _, hit in sorted(found.values(), key=lambda pair: -pair[0])]
 
 
+@lru_cache(maxsize=4096)  # the same titles are looked at with every prompt
 def _folded(text: str) -> str:
     return " ".join(_WORDS.findall(unicodedata.normalize("NFKC", text).casefold()))
 
@@ -96,6 +98,6 @@ def _stands_in(name: str, folded: str) -> bool:
     return False
 
 
-def strong_enough(hit: Hit, best: Hit, strength: float) -> bool:
+def strong_enough(hit: Hit, best: Hit) -> bool:
     """Whether *hit* may stand beside *best*: it has the query's strong words, or nearly the best's evidence."""
-    return strength >= STRONG_SHARE or hit.lexical >= WEAK_FLOOR * best.lexical
+    return hit.strength >= STRONG_SHARE or hit.lexical >= WEAK_FLOOR * best.lexical

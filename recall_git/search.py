@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
+import numpy.typing as npt
 
 from recall_git import analysis, claim, rank
 from recall_git.bm25 import idf
@@ -82,40 +83,54 @@ def search(memory: Memory, text: str, *, limit: int = 10, legs: str = "hybrid", 
     fused = view.fuse(evidence, fusion)
     if parsed:
         fused[~view.matching(parsed)] = -np.inf
-    candidates = [number for number in view.best(fused, CANDIDATES) if fused[number] > -np.inf]
-    if not parsed:
-        seen = evidence.lexical[candidates] + (evidence.dense[candidates] >= FLOOR_COSINE)
-        candidates = [number for number, there in zip(candidates, seen.tolist(), strict=True) if there]
+    candidates = _candidates(view, evidence, fused, matched=parsed is not None)
     if not candidates:
         return Found((), False, "nothing-found", {})
     weighed = Weighed(view, terms, evidence, candidates)
-    hits = [
+    hits = _hits(view, evidence, weighed, fused[candidates] + fusion.coverage * weighed.coverage)
+    ordered = rank.order(hits, (*DEFAULT_WEIGHTS, *memory.settings.weight))
+    named = [] if parsed or legs != "hybrid" else rank.named(ordered, text, lambda title: _is_name(title, terms))
+    return _judged(weighed.features(), memory.settings.gate, ordered, named, limit)
+
+
+def _candidates(view: View, evidence: Evidence, fused: Floats, *, matched: bool) -> list[int]:
+    """Return the documents that are looked at, best first; unless *matched* already, each says something."""
+    best = [number for number in view.best(fused, CANDIDATES) if fused[number] > -np.inf]
+    if matched:
+        return best
+    seen = evidence.lexical[best] + (evidence.dense[best] >= FLOOR_COSINE)
+    return [number for number, there in zip(best, seen.tolist(), strict=True) if there]
+
+
+def _hits(view: View, evidence: Evidence, weighed: Weighed, scores: npt.NDArray[np.float64]) -> list[Hit]:
+    """Return a hit for each candidate, in their order, with the evidence for it."""
+    strength = weighed.strength(_strong(view, evidence.frequencies)).tolist()
+    return [
         Hit(
             document=document_at(view, number),
-            score=float(fused[number]) + fusion.coverage * float(weighed.coverage[place]),
+            score=score,
             lexical=float(evidence.lexical[number]),
             dense=float(evidence.dense[number]),
             coverage=float(weighed.coverage[place]),
             matched=weighed.matched(place),
+            strength=strength[place],
+            likely=claim.probability(weighed.features(place)),
         )
-        for place, number in enumerate(candidates)
+        for place, (number, score) in enumerate(zip(weighed.candidates, scores.tolist(), strict=True))
     ]
-    ordered = rank.order(hits, (*DEFAULT_WEIGHTS, *memory.settings.weight))
-    features = weighed.features()
-    judged = claim.judge(features, memory.settings.gate)
-    least = claim.least(memory.settings.gate)
-    strength = weighed.strength(_strong(view, evidence.frequencies))
-    places = {hit.document.content_hash: place for place, hit in enumerate(hits)}
-    own_of = [claim.probability(weighed.features(place)) for place in range(len(hits))]
+
+
+def _judged(
+    features: Mapping[str, float], gate: str, ordered: Sequence[Hit], named: Sequence[Hit], limit: int
+) -> Found:
+    """Return the hits, those that are called by name first, each with whether it would be injected."""
+    judged, least = claim.judge(features, gate), claim.least(gate)
+    first = [hit for hit in named if hit.likely >= least]
     ready = []
-    named = [] if parsed or legs != "hybrid" else rank.named(ordered, text, lambda title: _is_name(title, terms))
-    first = [hit for hit in named if own_of[places[hit.document.content_hash]] >= least]
     for hit in [*first, *(hit for hit in ordered if hit not in first)][:limit]:
-        place = places[hit.document.content_hash]
-        own = own_of[place]
-        beside = hit in first or rank.strong_enough(hit, ordered[0], float(strength[place]))
-        stands = judged.level != "none" and own >= least and beside
-        ready.append(replace(hit, inject=stands, why=_reason(hit, own)))
+        stands = judged.level != "none" and hit.likely >= least
+        stands = stands and (hit in first or rank.strong_enough(hit, ordered[0]))
+        ready.append(replace(hit, inject=stands, why=_reason(hit)))
     inject = any(hit.inject for hit in ready)
     why = f"{judged.level} p={judged.probability:.3f}"
     return Found(tuple(ready), inject, why, features, judged.level if inject else "none")
@@ -130,6 +145,7 @@ class Weighed:
     """
 
     def __init__(self, view: View, terms: Sequence[str], evidence: Evidence, candidates: Sequence[int]) -> None:
+        self.candidates = candidates
         has = self._has_term = evidence.words.has(candidates)
         units = _units(terms)
         self._units = [terms[unit] for unit, _ in units]
@@ -206,9 +222,9 @@ def _strong(view: View, frequencies: Sequence[int]) -> Floats:
     return np.array([idf(view.count, n) if 0 < n <= rare else 0 for n in frequencies], np.float32)
 
 
-def _reason(hit: Hit, own: float) -> str:
+def _reason(hit: Hit) -> str:
     terms = " ".join(hit.matched[:8])
-    return f"p={own:.3f} bm25={hit.lexical:.1f} cos={hit.dense:.2f} covers={hit.coverage:.2f} [{terms}]"
+    return f"p={hit.likely:.3f} bm25={hit.lexical:.1f} cos={hit.dense:.2f} covers={hit.coverage:.2f} [{terms}]"
 
 
 def _rarest(view: View, terms: list[str]) -> list[str]:

@@ -104,6 +104,10 @@ class Hit:
     coverage: float = 0.0
     """Share of the query's weight that the section matches, 0…1."""
     matched: tuple[str, ...] = ()
+    strength: float = 1.0
+    """Share of the weight of the query's strong words that the section has, 0…1."""
+    likely: float = 0.0
+    """How likely the section by itself answers, 0…1."""
     inject: bool = False
     why: str = ""
 
