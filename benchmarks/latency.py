@@ -381,7 +381,8 @@ def report(result: Mapping[str, Any]) -> None:
     console.print(f"the hooks add {result['commit']['added']} ms")
     table("checkout of a commit already seen", {"": result["checkout"]})
     table("full index", result["index"])
-    table("resident process", {"": result["resident"]})
+    shown = ("resident_mb", "repositories", "answered")
+    table("resident process", {name: {key: row.get(key) for key in shown} for name, row in result["resident"].items()})
     if "fuyao" in result:
         table("fuyao-agent-recall, ms", result["fuyao"])
     console.print(
@@ -419,7 +420,9 @@ def main() -> None:
             asked = asked or prompts([text for _, text in notes], PROMPTS)
         result: dict[str, Any] = {"python": sys.version.split()[0], "index": index}
         result["hook"] = measure_hooks(lab, repos, asked, args.rounds)
-        result["resident"] = lab.status()
+        result["resident"] = {"after prompts": lab.status()}
+        sleep(PAUSE_S)
+        result["resident"]["at rest"] = lab.status()
         result["retrieval"] = measure_retrieval(repos, asked)
         largest = min(repos.values(), key=lambda path: abs(int(path.name[1:]) - 10_000))
         result["commit"] = {
