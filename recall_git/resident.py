@@ -25,6 +25,7 @@ from recall_git.index import store as stores
 from recall_git.oneshot import index_behind
 from recall_git.repo import Commit, Repo
 from recall_git.search import Memory, document_at, search
+from recall_git.types import Digest
 
 WAIT_S = 0.1
 """How long a prompt waits for a small commit to be indexed; past it the newest view there is answers."""
@@ -43,7 +44,7 @@ class Resident:
         self._writer = Engine()
         self._reader = _Reader(self._worker, self._writer)
         self._answering = Lock()
-        self._memory: Memory | None = None
+        self._last: tuple[Path, Mapping[str, str], Memory] | None = None
         self._pending = 0
         self._indexed: dict[Path, float] = {}
 
@@ -73,18 +74,37 @@ class Resident:
         with self._answering:
             answer = hook.prepare(data, cwd, environ, self._reader, deadline=deadline)
             answer.settle(send(answer.stdout))
-            self._memory = answer.memory or self._memory
+            if answer.memory is not None and answer.memory.view.count:
+                self._last = cwd, environ, answer.memory
             return answer
 
     def get_ready(self, until: Callable[[], bool]) -> None:
         """Touch what the last answer needed, until *until*: after a pause all of it is far from the processor."""
-        memory = self._memory
-        if memory is not None and memory.view.count and _cores() > 1:  # with one, the client would wait for us
+
+        def work() -> Digest:
+            for step in self._steps():
+                if until():
+                    break
+                step()
+            return Digest()
+
+        if self._last is not None and _cores() > 1:  # with one, the client would wait for us
             with self._answering:
-                for step in _steps(memory):
-                    if until():
-                        break
-                    step()
+                hook.guarded(work)
+
+    def _steps(self) -> Iterator[Callable[[], object]]:
+        """Yield what an answer like the last one is made of, in small steps that change nothing."""
+        assert self._last is not None
+        cwd, environ, memory = self._last
+        document = document_at(memory.view, int(memory.view.live.argmax()))
+        text = f"{document.title} {document.summary}"[:200]
+        reader = self._reader
+        yield lambda: reader.open(reader.repository(cwd, environ), environ=environ, catch_up=False)
+        yield lambda: gate.judge(text)
+        yield lambda: memory.encoder.encode([text])
+        yield lambda: memory.view.scorer.score(analysis.query_terms(text))
+        yield lambda: search(memory, text)
+        yield lambda: recall.prompt_digest(memory, text)
 
     def rest(self) -> None:
         """Give back what is only held because it was read."""
@@ -153,19 +173,6 @@ class _Reader(Engine):
         finally:
             if coming.done():
                 self._coming.pop(key, None)
-
-
-def _steps(memory: Memory) -> Iterator[Callable[[], object]]:
-    """Yield what an answer from *memory* is made of, in small steps that change nothing."""
-    document = document_at(memory.view, int(memory.view.live.argmax()))
-    text = f"{document.title} {document.summary}"[:200]
-    terms = analysis.query_terms(text)
-    yield lambda: gate.judge(text)
-    yield lambda: memory.encoder.encode([text])
-    yield lambda: memory.view.scorer.score(terms)
-    yield lambda: memory.view.cosines(memory.encoder.encode([text])[0])
-    yield lambda: search(memory, text)
-    yield lambda: recall.prompt_digest(memory, text)
 
 
 def _cores() -> int:
