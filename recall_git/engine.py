@@ -27,8 +27,10 @@ CATCH_UP_NOTES = 32
 """So many notes that the index lacks are indexed before answering (about 2 ms each); more, behind the answer."""
 KEPT_REPOSITORIES = 8
 """Repositories that stay open; the one that was used longest ago goes."""
-KEPT_DOCUMENTS = 150_000
-"""Sections of all open repositories together, some 50 MB of tables; the same goes."""
+KEPT_DOCUMENTS = 300_000
+"""Sections of all open repositories together, some 100 MB of tables; the same goes."""
+PATIENCE_S = 10.0
+"""How long another writer is waited for, by somebody who asked for an answer; an agent's prompt cannot."""
 KEPT_PLACES = 256
 """Folders whose repository is known without asking Git."""
 
@@ -72,7 +74,8 @@ class Opened:
 class Engine:
     """Opens memories and keeps what is costly to open."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_s: float = PATIENCE_S) -> None:
+        self._patience_s = patience_s
         self._open: OrderedDict[Path, _Open] = OrderedDict()
         self._places: dict[str, tuple[object, Repo]] = {}
         self._encoders: dict[str, Encoder] = {}
@@ -246,7 +249,7 @@ class Engine:
                 return False
         try:
             encoder, reuse = self.encoder(settings.model), self.snapshot(repo)
-            sync.refresh(repo, settings, commit=commit, encoder=encoder, lock_timeout_s=0.05, reuse=reuse)
+            sync.refresh(repo, settings, commit=commit, encoder=encoder, lock_timeout_s=self._patience_s, reuse=reuse)
         except (IndexBusy, IndexUnwritable):
             return False
         return True

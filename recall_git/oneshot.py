@@ -16,6 +16,8 @@ from recall_git import talk
 STARTED = perf_counter()
 TIMEOUT_S = 4.0
 """Deadline of an agent's event here, unless RECALL_TIMEOUT_MS is more; loading everything takes most of a second."""
+LOCK_S = 0.05
+"""How long another writer is waited for."""
 
 
 def main(args: Sequence[str]) -> None:
@@ -33,7 +35,7 @@ def main(args: Sequence[str]) -> None:
     from recall_git import hook
     from recall_git.engine import Engine
 
-    answer = hook.prepare(data, cwd, os.environ, Engine(), deadline=STARTED + timeout_s)
+    answer = hook.prepare(data, cwd, os.environ, Engine(LOCK_S), deadline=STARTED + timeout_s)
     try:
         sys.stdout.buffer.write(answer.stdout.encode("utf-8"))
         sys.stdout.buffer.flush()
@@ -51,7 +53,7 @@ def _git(name: str, args: Sequence[str]) -> None:
     from recall_git import hook
     from recall_git.engine import Engine
 
-    hook.git_event(name, args, Path.cwd(), os.environ, Engine())
+    hook.git_event(name, args, Path.cwd(), os.environ, Engine(LOCK_S))
 
 
 def _take_mark_away(cwd: Path) -> None:

@@ -22,7 +22,7 @@ from recall_git.config import Settings
 from recall_git.engine import Engine
 from recall_git.errors import RecallError
 from recall_git.index import store as stores
-from recall_git.oneshot import index_behind
+from recall_git.oneshot import LOCK_S, index_behind
 from recall_git.repo import Commit, Repo
 from recall_git.search import Memory, document_at, search
 from recall_git.types import Digest
@@ -41,7 +41,7 @@ class Resident:
         self.folder = folder
         self.idle_minutes = IDLE_MINUTES
         self._worker = ThreadPoolExecutor(1, "index")
-        self._writer = Engine()
+        self._writer = Engine(LOCK_S)
         self._reader = _Reader(self._worker, self._writer)
         self._answering = Lock()
         self._last: tuple[Path, Mapping[str, str], Memory] | None = None
@@ -155,7 +155,7 @@ class _Reader(Engine):
     """Answers prompts; what must be indexed first is done by the *writer*."""
 
     def __init__(self, worker: ThreadPoolExecutor, writer: Engine) -> None:
-        super().__init__()
+        super().__init__(LOCK_S)
         self._worker, self._writer = worker, writer
         self._coming: dict[tuple[Path, str], Future[bool]] = {}
 

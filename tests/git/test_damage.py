@@ -363,7 +363,7 @@ def test_a_read_only_file_system(filled: Weather) -> None:
         assert answer.digest.outcome in ("silent", "injected")
         assert answer.stale
     finally:
-        subprocess.run(("umount", str(home)), check=True)
+        subprocess.run(("umount", "-l", str(home)), check=True)  # Git may look at it behind the answer
     assert "x.md" in {row[0] for row in filled.check(seen=False)}
 
 
