@@ -13,8 +13,11 @@ import weakref
 from collections.abc import Collection, Iterable
 
 _CREATE, _MOVED_FROM, _MOVED_TO, _DELETE, _CLOSE_WRITE, _ATTRIB, _MODIFY = 0x100, 0x40, 0x80, 0x200, 0x8, 0x4, 0x2
-_ASKED = _CREATE | _MOVED_FROM | _MOVED_TO | _DELETE | _CLOSE_WRITE | _ATTRIB | _MODIFY | 0x01000000  # a folder only
-_IS_FOLDER, _WHOLE = 0x40000000, 0x4000 | 0x2000 | 0x8000 | 0xC00
+_MOVE_SELF, _ONLY_FOLDERS = 0x800, 0x01000000
+_ASKED = (
+    _CREATE | _MOVED_FROM | _MOVED_TO | _DELETE | _CLOSE_WRITE | _ATTRIB | _MODIFY | _MOVE_SELF | _ONLY_FOLDERS
+)  # fmt: skip
+_IS_FOLDER, _WHOLE = 0x40000000, 0x4000 | 0x2000 | 0x8000 | 0x400 | _MOVE_SELF
 """An entry that is a folder; what concerns a watched folder itself, or all: overflow, unmounted, moved, deleted."""
 _HEAD = struct.Struct("iIII")
 _FLAGS = os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
@@ -27,6 +30,9 @@ class Folders:
     """
 
     def __init__(self, folders: Iterable[str], extensions: Collection[str]) -> None:
+        self.made: list[str] = []
+        """Folders that were made in the watched ones, or moved there: nobody watches them."""
+        self._names: dict[int, str] = {}
         library = ctypes.CDLL(None, use_errno=True)
         if not hasattr(library, "inotify_init1"):
             raise OSError("this system has no inotify")
@@ -36,7 +42,9 @@ class Folders:
         self._close = weakref.finalize(self, os.close, self._handle)
         self._endings = tuple(f".{extension.lstrip('.').lower()}".encode() for extension in extensions)
         for folder in folders:
-            if library.inotify_add_watch(self._handle, os.fsencode(folder), _ASKED) < 0:
+            watch = library.inotify_add_watch(self._handle, os.fsencode(folder), _ASKED)
+            self._names[watch] = folder
+            if watch < 0:
                 self._close()
                 raise OSError(ctypes.get_errno(), "no watch", folder)
 
@@ -50,8 +58,10 @@ class Folders:
                 return found
             at = 0
             while at < len(data):
-                _, mask, _, size = _HEAD.unpack_from(data, at)
+                watch, mask, _, size = _HEAD.unpack_from(data, at)
                 name = data[at + _HEAD.size : at + _HEAD.size + size].rstrip(b"\0")
                 at += _HEAD.size + size
                 is_folder = mask & _IS_FOLDER and not mask & (_ATTRIB | _MODIFY)
+                if mask & _IS_FOLDER and mask & (_CREATE | _MOVED_TO):
+                    self.made.append(f"{self._names[watch]}/{os.fsdecode(name)}")
                 found = found or bool(mask & _WHOLE or is_folder or name.lower().endswith(self._endings))

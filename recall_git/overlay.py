@@ -7,13 +7,13 @@ view in which the committed versions of the same files do not count. The fixed s
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
-from threading import Thread
-from time import monotonic, sleep
+from threading import Event, Thread
+from time import monotonic
 
 import numpy as np
 
@@ -43,6 +43,8 @@ WAIT_S = 10.0
 MARK = "uncommitted"
 OUR_FOLDER = ".recall"
 _FOLDERS_MAX = 2000
+_MADE_MAX = 200
+"""Folders that are watched though no commit knows them, beside those of uncommitted notes."""
 _WATCHED_MAX = 8
 
 
@@ -227,7 +229,10 @@ class _Watch:
         self._seen: object = None
         self._dirty = False
         self._told: inotify.Folders | None = None
+        self._watched: frozenset[str] = frozenset()
+        self._made: list[str] = []
         self._thread: Thread | None = None
+        self._called_off = Event()
 
     def changed(self, repo: Repo, memory: Memory, wait_s: float) -> tuple[str, ...]:
         """Return the paths that differ from the commit, ordered.
@@ -240,23 +245,38 @@ class _Watch:
             self._dirty = True
         looks = _looks(repo, memory, () if self._told else folders)
         is_same = looks == self._seen and not self._dirty
+        if self._told and not self._watched.issuperset(_folders_of(self.paths)):
+            is_same = False  # what Git has found lies where nothing would be told
         if is_same and monotonic() - self._asked < FRESH_S:
             return self.paths
         is_quiet = is_same and self._told is not None
+        until = monotonic() + wait_s
+        if self._thread and not is_quiet:
+            self._called_off.set()
+            self._thread.join(wait_s)  # it may have looked before the change
         if self._thread is None or not self._thread.is_alive():
             if not is_quiet:
-                self._told = _told(repo, folders, self.paths, memory.settings.extensions)
+                self._watch(repo, folders, memory.settings.extensions)
                 looks = _looks(repo, memory, () if self._told else folders)
-            self._dirty = False
-            how = repo, memory.settings.extensions, looks, BEHIND_S if is_quiet else 0.0
+            self._dirty, self._called_off = False, Event()
+            how = repo, memory.settings.extensions, looks, self._called_off, BEHIND_S if is_quiet else 0.0
             self._thread = Thread(target=self._ask, args=how, daemon=True)
             self._thread.start()
         if not is_quiet:
-            self._thread.join(wait_s)
+            self._thread.join(max(0.0, until - monotonic()))
         return self.paths
 
-    def _ask(self, repo: Repo, extensions: Sequence[str], looks: object, delay_s: float) -> None:
-        sleep(delay_s)
+    def _watch(self, repo: Repo, folders: Sequence[str], extensions: Sequence[str]) -> None:
+        """Let the system tell of changes in *folders*, in those of uncommitted notes, and in what was made there."""
+        if self._told:
+            self._made = list(dict.fromkeys(filter(os.path.isdir, (*self._made, *self._told.made))))
+        self._watched = frozenset((*folders, *_folders_of(self.paths)))
+        below = (folder for made in self._made for folder, _, _ in os.walk(made))
+        self._told = _told(repo, self._watched, islice(below, _MADE_MAX), extensions)
+
+    def _ask(self, repo: Repo, extensions: Sequence[str], looks: object, called_off: Event, delay_s: float) -> None:
+        if called_off.wait(delay_s):
+            return
         now = monotonic()
         patterns = [f":(icase,glob)**/*.{extension.lstrip('.')}" for extension in extensions]
         try:
@@ -277,16 +297,26 @@ def _folders(repo: Repo, memory: Memory) -> tuple[str, ...]:
     return _tree(repo, commit.tree)[1] if commit else ("",)
 
 
+def _folders_of(paths: Iterable[str]) -> set[str]:
+    """Return the folders that *paths* lie in, and those above."""
+    found = {""}
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found
+
+
 def _told(
-    repo: Repo, folders: Sequence[str], untracked: Sequence[str], extensions: Sequence[str]
+    repo: Repo, folders: Collection[str], more: Iterable[str], extensions: Sequence[str]
 ) -> inotify.Folders | None:
-    """Return what tells of changes below *folders* and beside the *untracked*, None where nothing does."""
+    """Return what tells of changes in *folders* of *repo* and in *more*, None where nothing does."""
     if len(folders) > _FOLDERS_MAX:
         return None
-    every = dict.fromkeys((*folders, *(path.rpartition("/")[0] for path in untracked)))
-    there = [f"{repo.top}/{name}" for name in every if os.path.isdir(f"{repo.top}/{name}")]  # noqa: PTH112
+    there = [f"{repo.top}/{name}" for name in folders if os.path.isdir(f"{repo.top}/{name}")]  # noqa: PTH112
     try:
-        return inotify.Folders(there, extensions)
+        return inotify.Folders((*there, *more), (*extensions, "gitignore"))
     except OSError:
         return None
 
@@ -301,12 +331,12 @@ def _looks(repo: Repo, memory: Memory, folders: Sequence[str]) -> object:
     return (memory.commit, _stamp(f"{repo.git_dir}/index"), *(_stamp(f"{repo.top}/{name}") for name in folders))
 
 
-def _stamp(path: str) -> tuple[int, int]:
+def _stamp(path: str) -> tuple[int, int, int]:
     try:
         status = os.lstat(path)  # Path costs more than the call, and there may be hundreds
     except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_size
+        return 0, 0, 0
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 _watches: dict[Path, _Watch] = {}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from recall_git import beside, inotify, overlay, recall
+from recall_git.search import document_at
 from trust.trusthelp import lines, note, placed
 
 if TYPE_CHECKING:
@@ -252,3 +253,96 @@ def test_without_the_system_telling_git_is_asked_as_often(
     assert "nine hours" in ask().text
     repo.write({"a.md": NEW})
     assert "two hours" in ask().text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what was written")
+def test_what_is_written_where_no_commit_has_a_folder_is_told_too(
+    repo: GitRepo, engine: Engine, open_memory: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit({"a.md": OLD, "deep/er/b.md": "# Other\n\nNothing about it.\n"})
+    repo.write({"there/before/x.md": "# X\n\nUnrelated.\n"})
+    open_memory(repo)
+    overlay._watches.clear()
+    monkeypatch.setattr(overlay, "FRESH_S", -1.0)
+    ask_git = overlay._Watch._ask
+
+    def never_behind(self: overlay._Watch, *args: Any) -> None:
+        if not args[-1]:
+            ask_git(self, *args)
+
+    monkeypatch.setattr(overlay._Watch, "_ask", never_behind)
+
+    def laid() -> set[str]:
+        opened = engine.open(engine.repository(repo.path))
+        view = overlay.lay_over(opened.repo, opened.memory).view
+        found = (document_at(view, int(number)) for number in view.live.nonzero()[0])
+        return {document.path for document in found if document.mark}
+
+    assert laid() == {"there/before/x.md"}
+    (repo.path / "empty" / "one").mkdir(parents=True)
+    laid()
+    (repo.path / "deep").rename(repo.path / "moved")
+    laid()
+    for path in ("there/before/y.md", "there/z.md", "new/er/c.md", "new/er/d.md", "new/e.md", "new/est/f.md",
+                 "empty/g.md", "empty/one/h.md", "moved/er/i.md"):  # fmt: skip
+        repo.write({path: NEW})
+        assert path in laid(), path
+        (repo.path / path).unlink()
+        assert path not in laid(), path
+    repo.write({"there/before/.gitignore": "x.md\n"})
+    assert "there/before/x.md" not in laid()
+    repo.write({"there/before/.gitignore": "\n"})
+    assert "there/before/x.md" in laid()
+    shutil.copytree(repo.path, repo.path.with_name("copy"), copy_function=shutil.copy2)
+    laid()
+    repo.path.rename(repo.path.with_name("aside"))
+    repo.path.with_name("copy").rename(repo.path)
+    for path in ("j.md", "k.md"):
+        repo.write({path: NEW})
+        assert path in laid(), path
+
+
+def test_a_change_while_git_is_being_asked_is_seen_by_the_prompt_after_it(
+    repo: GitRepo, engine: Engine, open_memory: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit({"a.md": OLD})
+    open_memory(repo)
+    overlay._watches.clear()
+    monkeypatch.setattr(overlay, "BEHIND_S", 0.0)
+    ask_git, looked, free = overlay._Watch._ask, threading.Event(), threading.Event()
+
+    def answers_late(self: overlay._Watch, *args: Any) -> None:
+        ask_git(self, *args)
+        looked.set()
+        assert free.wait(20)
+
+    def laid(wait_s: float) -> bool:
+        opened = engine.open(engine.repository(repo.path))
+        return overlay.lay_over(opened.repo, opened.memory, wait_s=wait_s) is not opened.memory
+
+    monkeypatch.setattr(overlay._Watch, "_ask", answers_late)
+    assert not laid(0.0)
+    assert looked.wait(20)
+    repo.write({"new.md": NEW})
+    threading.Timer(0.2, free.set).start()
+    assert laid(20)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody asks behind an answer")
+def test_who_waits_does_not_wait_for_what_was_to_be_asked_later(
+    repo: GitRepo, engine: Engine, open_memory: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit({"a.md": OLD})
+    open_memory(repo)
+    overlay._watches.clear()
+    monkeypatch.setattr(overlay, "FRESH_S", -1.0)
+    monkeypatch.setattr(overlay, "BEHIND_S", 3600.0)
+
+    def laid() -> bool:
+        opened = engine.open(engine.repository(repo.path))
+        return overlay.lay_over(opened.repo, opened.memory, wait_s=20.0) is not opened.memory
+
+    assert not laid()
+    assert not laid()  # Git is to be asked behind this one
+    repo.write({"new.md": NEW})
+    assert laid()
