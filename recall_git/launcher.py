@@ -26,10 +26,11 @@ _TEMPLATE = """\
 python={python}
 client={client}
 [ -x "$python" ] && [ -f "$client" ] || exit 0
-# A resident process that sleeps is woken now: it gets ready while the interpreter starts.
-[ "$1" = git ] || for folder in "$XDG_RUNTIME_DIR/recall-git" {fallback}; do
-  [ -O "$folder" ] && [ -p "$folder"/{wake} ] && printf . 1<>"$folder"/{wake} && break
-done 2>/dev/null
+# A resident process that sleeps is woken now: it gets ready while the interpreter starts. Behind us, for a pipe
+# that nobody empties takes no more some day.
+for folder in "$XDG_RUNTIME_DIR/recall-git" {fallback}; do
+  [ "$1" != git ] && [ -O "$folder" ] && [ -p "$folder"/{wake} ] && printf . 1<>"$folder"/{wake} && break
+done >/dev/null 2>&1 &
 "$python" -I -S "$client" "$@" 2>/dev/null || exit 0
 """
 

@@ -167,7 +167,7 @@ class Server:
     def _hook(self, client: socket.socket, request: Request, arrived: float) -> None:
         assert self.resident is not None
         gone = _has_gone(client)
-        deadline = arrived if gone else arrived + request.deadline_ms / 1000
+        deadline = arrived if gone else arrived + request.deadline_s
 
         def send(text: str) -> bool:
             try:
@@ -249,20 +249,20 @@ class Request:
     def __init__(self, fields: Sequence[str], pairs: Sequence[str], data: bytes) -> None:
         self.version, kind, deadline_ms, cwd = fields
         self.words = kind.split("\x1f")
-        self.deadline_ms = int(deadline_ms)
+        self.deadline_s = int(deadline_ms) / 1000
         self.cwd = Path(cwd)
         self.environ = dict(zip(pairs[::2], pairs[1::2], strict=True))
         self.data = data
 
     @classmethod
     def parse(cls, message: bytes) -> Request | None:
-        """Return the request in *message*, None when it is not whole (its client died while it sent)."""
+        """Return the request in *message*, None when it is not whole (its client died while it sent) or senseless."""
         *head, rest = message.split(b"\0", 5)
         try:
             count = 2 * int(head[4])
             *pairs, data = rest.split(b"\0", count)
             return cls(list(map(os.fsdecode, head[:4])), list(map(os.fsdecode, pairs)), data)
-        except (IndexError, ValueError):
+        except (IndexError, ValueError, OverflowError):
             return None
 
 

@@ -10,6 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +76,16 @@ def test_odd_clients_disturb_nobody(hooks: Hooks) -> None:
             hooks.say(message)
     hooks.say(word("hook")[:-9], whole=False)
     assert hooks.ask(QUINCE) == right
+
+
+@pytest.mark.parametrize("field", [2, 4])
+def test_a_number_that_is_too_large_stops_nothing(hooks: Hooks, field: int) -> None:
+    hooks.ask(QUINCE)
+    pid = hooks.status()["pid"]
+    fields = [talk.VERSION, "hook", "5000", str(hooks.repo.path), "0", "{}"]
+    fields[field] = "9" * 400
+    hooks.say("\0".join(fields).encode())
+    assert hooks.status()["pid"] == pid
 
 
 def test_process_of_another_version_makes_room(hooks: Hooks) -> None:
@@ -246,7 +257,9 @@ def test_a_launcher_wakes_the_resident_process_and_changes_nothing_by_it(
     assert not pipe.exists()
 
 
-@pytest.mark.parametrize("kind", ["pipe without a reader", "file", "link", "not ours", "no folder", "no variable"])
+@pytest.mark.parametrize(
+    "kind", ["pipe without a reader", "full pipe", "file", "link", "not ours", "no folder", "no variable"]
+)
 def test_a_launcher_never_waits_for_a_resident_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
@@ -269,6 +282,10 @@ def test_a_launcher_never_waits_for_a_resident_process(
         if os.getuid():
             pytest.skip("only root can give a folder away")
         os.chown(folder, 12345, 12345)
+    handle = os.open(pipe, os.O_RDWR | os.O_NONBLOCK) if kind == "full pipe" else -1
+    with suppress(BlockingIOError):
+        while kind == "full pipe":  # of a process that is stopped
+            os.write(handle, b".")
     environ = {**os.environ, "XDG_RUNTIME_DIR": str(run), "RECALL_SERVER": "false", "HOME": str(tmp_path)}
     if kind == "no variable":
         del environ["XDG_RUNTIME_DIR"]
@@ -276,6 +293,9 @@ def test_a_launcher_never_waits_for_a_resident_process(
         (str(script),), input=b"{}", capture_output=True, cwd=tmp_path, env=environ, timeout=60, check=True
     )
     assert (done.stdout, done.stderr) == (b"", b"")
+    if handle >= 0:
+        assert os.read(handle, 1 << 16)  # who still waits can go
+        os.close(handle)
     assert kept.read_text() == "mine"
     assert kind != "file" or pipe.read_text() == "mine"
 
@@ -293,5 +313,20 @@ def test_getting_ready_stops_as_soon_as_a_client_is_there(notes: GitRepo, tmp_pa
         resident.get_ready(until=lambda: len(asked) > steps + 1 or bool(asked.append(1)))
         assert steps > 3
         assert len(asked) == steps + 2
+    finally:
+        resident.close()
+
+
+def test_getting_ready_for_a_damaged_index_breaks_nothing(notes: GitRepo, tmp_path: Path) -> None:
+    resident = Resident(tmp_path)
+    try:
+        event = json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": QUINCE, "cwd": str(notes.path)}).encode()
+        answer = resident.answer(event, notes.path, {}, 0.0, lambda text: True)
+        assert answer.memory is not None
+        for path in (notes.path / ".recall" / "index").rglob("rows.jsonl"):
+            with path.open("r+b") as rows:  # in its place: the open index maps it
+                rows.write(b"?" * path.stat().st_size)
+        answer.memory.view.documents.clear()
+        resident.get_ready(until=lambda: False)
     finally:
         resident.close()
