@@ -11,10 +11,10 @@ import sys
 if __name__ == "__main__":  # -I leaves our folder out
     sys.path.insert(0, __file__.replace("\\", "/").rsplit("/", 2)[0])
 
-from recall_git.talk import VERSION, bootstrap, main, runtime_folder, socket_name
+from recall_git.talk import VERSION, bootstrap, leave, main, runtime_folder, socket_name
 
 __all__ = ["VERSION", "bootstrap", "main", "runtime_folder", "socket_name"]
 
 if __name__ == "__main__":
     main()
-    sys.exit(0)
+    leave()

@@ -48,6 +48,13 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
+def leave() -> None:
+    """End this process with 0; an interpreter that takes itself apart first needs a sixth of its whole time for it."""
+    if sys.platform == "win32":
+        sys.exit(0)
+    posix._exit(0)
+
+
 def _run(args: list[str]) -> None:
     started = monotonic()
     environ = {_text(name): _text(value) for name, value in posix.environ.items()}
