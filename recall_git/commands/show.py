@@ -103,7 +103,7 @@ def _passage(repo: Repo, place: str, revision: str, context: int | None) -> Pass
     from recall_git import notes
 
     path, _, number = place.rpartition(":")
-    if not (path and number.isdigit()):
+    if not (path and number.isdecimal() and len(number) < 10):
         path, number = place, ""
     if repo.head() is None:
         raise NoCommits

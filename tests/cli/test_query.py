@@ -119,6 +119,12 @@ def test_show(run: Run, place: str, options: tuple[str, ...], expected: str) -> 
     assert (status, out) == (0, expected)
 
 
+@pytest.mark.parametrize("line", ["²", "9" * 5000])
+def test_show_takes_what_is_no_line_for_part_of_the_name(run: Run, line: str) -> None:
+    status, out, err = run("show", f"kb/postgres.md:{line}")
+    assert (status, out, "Traceback" in err) == (3, "", False)
+
+
 def test_show_from_a_folder_and_of_a_past_commit(run: Run, repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> None:
     repo.commit({"kb/postgres.md": "# Gone\n\nNothing here.\n"}, date="2026-03-02T00:00:00Z")
     monkeypatch.chdir(repo.path / "kb")
