@@ -26,7 +26,7 @@ def main(args: Sequence[str]) -> None:
         _git(args[1], args[2:])
         return
     asked = os.environ.get("RECALL_TIMEOUT_MS", "")
-    timeout_s = max(TIMEOUT_S, int(asked) / 1000 if asked.isdigit() else 0)
+    timeout_s = max(TIMEOUT_S, int(asked) / 1000 if talk.is_number(asked) else 0)
     if hasattr(signal, "setitimer"):  # whatever hangs, ends; the client waits for us
         signal.setitimer(signal.ITIMER_REAL, timeout_s + 1)
     data = sys.stdin.buffer.read()

@@ -89,7 +89,12 @@ def _timeout(environ: dict[str, str], data: bytes, *, is_git: bool) -> int:
         else ("RECALL_TIMEOUT_MS", TIMEOUT_MS)
     )
     text = environ.get(name, "")
-    return int(text) if text.isdigit() else usual
+    return int(text) if is_number(text) else usual
+
+
+def is_number(text: str) -> bool:
+    """Whether *text* is a whole number of milliseconds, and no joke."""
+    return text.isascii() and text.isdigit() and len(text) < 10
 
 
 def runtime_folder(environ: dict[str, str]) -> str:

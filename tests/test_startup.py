@@ -52,3 +52,9 @@ def test_entry_imports_nothing_heavy(entry: str) -> None:
 
 def test_versions_are_one() -> None:
     assert client.VERSION == talk.VERSION == recall_git.__version__
+
+
+@pytest.mark.parametrize("text", ["", "²", "9" * 400, "-5", "1e3", "77"])
+def test_a_deadline_that_is_no_number_is_the_usual_one(text: str) -> None:
+    wanted = 77 if text == "77" else talk.TIMEOUT_MS
+    assert talk._timeout({"RECALL_TIMEOUT_MS": text}, b"{}", is_git=False) == wanted

@@ -2,7 +2,8 @@
 
 model2vec and the tokenizer below it take half a second to load and some 100 MB, and 3 ms for a prompt of sixty
 words; nearly all of a prompt's words have been cut into pieces before. Only the one shape of tokenizer that
-``tools/vocabulary.py`` makes is read here. Vectors equal model2vec's bit for bit (tests/index/test_pieces.py).
+``tools/vocabulary.py`` makes is read here. Vectors equal model2vec's bit for bit (tests/index/test_pieces.py), but for
+characters of which Python and the tokenizer think differently: those that Unicode added between their tables.
 """
 
 from __future__ import annotations
