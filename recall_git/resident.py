@@ -15,7 +15,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from time import monotonic
+from time import monotonic, perf_counter
 
 from recall_git import analysis, gate, hook, recall, talk
 from recall_git.config import Settings
@@ -29,6 +29,8 @@ from recall_git.types import Digest
 
 WAIT_S = 0.1
 """How long a prompt waits for a small commit to be indexed; past it the newest view there is answers."""
+READY_S = 0.009
+"""How long getting ready may take: an interpreter needs longer to start, and then a client waits for us."""
 AGAIN_S = 60.0
 """A repository is not indexed by a process of its own again within this."""
 IDLE_MINUTES = 15
@@ -44,6 +46,8 @@ class Resident:
         self._writer = Engine(LOCK_S)
         self._reader = _Reader(self._worker, self._writer)
         self._answering = Lock()
+        self._costs: dict[int, float] = {}
+        """Seconds that each step of getting ready took last."""
         self._last: tuple[Path, Mapping[str, str], Memory] | None = None
         self._pending = 0
         self._indexed: dict[Path, float] = {}
@@ -82,10 +86,12 @@ class Resident:
         """Touch what the last answer needed, until *until*: after a pause all of it is far from the processor."""
 
         def work() -> Digest:
-            for step in self._steps():
-                if until():
+            began = now = perf_counter()
+            for number, step in enumerate(self._steps()):
+                if until() or now - began + self._costs.get(number, 0) > READY_S:
                     break
                 step()
+                self._costs[number], now = perf_counter() - now, perf_counter()
             return Digest()
 
         if self._last is not None and _cores() > 1:  # with one, the client would wait for us
