@@ -35,6 +35,8 @@ from recall_git import client
 from recall_git import launcher as launchers
 
 PROMPTS = 200
+WARM = 5
+"""Prompts of each repository that are not counted."""
 PAUSED, PAUSE_S = 8, 2.5
 """Prompts after a pause: Git is asked again then what is uncommitted."""
 SEED = 20260301
@@ -220,38 +222,37 @@ def percentiles(times: Sequence[float]) -> dict[str, float]:
 
 
 def measure_hooks(lab: Lab, repos: Mapping[str, Path], asked: Sequence[str], rounds: int) -> dict[str, Any]:
-    """Measure bare Python and the warm hook at every size, in turn; and the first hook, which starts the process."""
+    """Measure bare Python and the warm hook, in turn, at one size after the other; and the first hook of all."""
     lab.stop()
     repo = list(repos.values())[-1]
     first = timed(lab.hook, repo, asked[0], "first", RECALL_TIMEOUT_MS="20000")
-    times: dict[str, list[float]] = {"bare python -c pass": [], "python -I -S, empty file": []}
     empty = lab.folder / "empty.py"
     empty.write_text("", encoding="utf-8")
-    spoke = dict.fromkeys(repos, 0)
+    rows: dict[str, Any] = {}
     for name, path in repos.items():
-        lab.hook(path, asked[0], f"warm-{name}", RECALL_TIMEOUT_MS="20000")
-        times[name] = []
-    for turn in range(rounds):
-        times["bare python -c pass"].append(timed(lab.run, sys.executable, "-c", "pass"))
-        times["python -I -S, empty file"].append(timed(lab.run, sys.executable, "-I", "-S", str(empty)))
-        for name, path in repos.items():
-            prompt, session = asked[turn % len(asked)], f"{name}-{turn}"
+        for turn in range(WARM):
+            lab.hook(path, asked[-turn - 1], f"warm-{name}-{turn}", RECALL_TIMEOUT_MS="20000")
+        bare, isolated, times, spoke = [], [], [], 0
+        for turn in range(rounds):
+            bare.append(timed(lab.run, sys.executable, "-c", "pass"))
+            isolated.append(timed(lab.run, sys.executable, "-I", "-S", str(empty)))
             started = perf_counter()
-            spoke[name] += bool(lab.hook(path, prompt, session))
-            times[name].append(1000 * (perf_counter() - started))
-    bare = median(times["bare python -c pass"])
-    paused = []
+            spoke += bool(lab.hook(path, asked[turn % len(asked)], f"{name}-{turn}"))
+            times.append(1000 * (perf_counter() - started))
+        rows[name] = {
+            "bare": round(median(bare), 2),
+            "python -I -S": round(median(isolated), 2),
+            **percentiles(times),
+            "of_bare": round(median(times) / median(bare), 2),
+            "spoke": spoke,
+        }
+    paused, bare = [], []
     for turn in range(min(rounds, PAUSED)):
         sleep(PAUSE_S)
         paused.append(timed(lab.hook, repo, asked[-turn - 1], f"paused-{turn}"))
-    return {
-        "after_pause": {**percentiles(paused), "of_bare": round(median(paused) / bare, 2)},
-        "first_ms": round(first, 1),
-        "rows": {
-            name: {**percentiles(values), "of_bare": round(median(values) / bare, 2), "spoke": spoke.get(name)}
-            for name, values in times.items()
-        },
-    }
+        bare.append(timed(lab.run, sys.executable, "-c", "pass"))
+    pause = {**percentiles(paused), "of_bare": round(median(paused) / median(bare), 2)}
+    return {"after_pause": pause, "first_ms": round(first, 1), "rows": rows}
 
 
 def measure_retrieval(repos: Mapping[str, Path], asked: Sequence[str]) -> dict[str, Any]:

@@ -126,17 +126,17 @@ class Scorer:
         frequencies = np.zeros(len(terms), np.int64)
         frequencies[asked] = documents.sizes
         rare, rare_notes = _without(documents, is_common), _without(notes, is_common)
-        scores = np.bincount(rare.places, rare.scores, len(self._live)).astype(np.float64)
-        note_scores = np.bincount(rare_notes.places, rare_notes.scores, self._notes).astype(np.float64)
         common = [(row, term) for row, term in enumerate(kept) if term is not None]
         for row, term in common:
             self._kept.move_to_end(terms[row])
             frequencies[row] = term.frequency
-            note_scores[term.notes] += term.note_scores
+        sparse = [(term.documents, term.scores) for _, term in common if term.documents is not None]
+        scores = _added([(rare.places, rare.scores), *sparse], len(self._live))
+        for _, term in common:
             if term.documents is None:
                 scores += term.scores
-            else:
-                scores[term.documents] += term.scores
+        noted = [(term.notes, term.note_scores) for _, term in common]
+        note_scores = _added([(rare_notes.places, rare_notes.scores), *noted], self._notes)
         self._shrink()
         rows = np.repeat(np.array(asked, np.int64), rare.sizes)
         found = tuple(frequencies.tolist())
@@ -247,6 +247,12 @@ def _frequencies(found: npt.NDArray[np.void], places: npt.NDArray[np.int32], nor
         there = np.flatnonzero(found[field])  # few
         total[there] += found[field][there] * norms[FIELDS.index(field)][places[there]]
     return total
+
+
+def _added(parts: Sequence[tuple[npt.NDArray[np.int32], Floats]], size: int) -> npt.NDArray[np.float64]:
+    """Return the sums of the scores in *parts* by place, (size,)."""
+    places = np.concatenate([places for places, _ in parts])
+    return np.bincount(places, np.concatenate([scores for _, scores in parts]), size).astype(np.float64, copy=False)
 
 
 def _without(weighed: _Weighed, dropped: Mask) -> _Weighed:
