@@ -108,7 +108,7 @@ class Resident:
         yield lambda: reader.open(reader.repository(cwd, environ), environ=environ, catch_up=False)
         yield lambda: gate.judge(text)
         yield lambda: memory.encoder.encode([text])
-        yield lambda: memory.view.scorer.score(analysis.query_terms(text))
+        yield lambda: memory.view.ask(analysis.query_terms(text), memory.encoder.encode([text])[0])
         yield lambda: search(memory, text)
         yield lambda: recall.prompt_digest(memory, text)
 

@@ -7,7 +7,6 @@ index that has grown over thousands of commits ranks like one that was built fro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,9 +65,6 @@ class Fusion:
     """Share of the query's rarity in the language at large that the section has; for candidates only."""
 
 
-MANY = 40_000
-"""From so many documents on the two legs walk on a core each (50,000: 11.8 → 9.9 ms); with fewer that costs more."""
-_beside = ThreadPoolExecutor(1, "cosines")
 _BLOCK = 512
 """Rows of vectors that are made float32 at a time: they stay in the processor's cache (with 4,096: 3 times slower)."""
 
@@ -156,9 +152,8 @@ class View:
 
     def ask(self, terms: Sequence[str], vector: Floats) -> Evidence:
         """Ask both legs."""
-        beside = _beside.submit(self.cosines, vector) if len(self.live) > MANY else None
         words = self.scorer.score(terms)
-        cosines = beside.result() if beside else self.cosines(vector)
+        cosines = self.cosines(vector)
         summed = np.bincount(self.note[self.live], cosines[self.live], self.notes).astype(np.float32)
         return Evidence(words, cosines, summed / self.note_spans)
 
