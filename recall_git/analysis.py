@@ -249,7 +249,8 @@ def _term(word: str) -> str:
     return _stem(word) if len(word) > 2 and word.isascii() and word.isalpha() else word
 
 
-_stemmer = Stemmer.Stemmer("english", 0)  # keeps nothing: ``_stem`` does
+# It keeps nothing: ``_stem`` does. Threads share it, since a call never lets go of the interpreter's lock.
+_stemmer = Stemmer.Stemmer("english", 0)
 
 
 @lru_cache(maxsize=MAX_CACHE)

@@ -1,7 +1,7 @@
 """One agent event in, one answer out. The edge: nothing that goes wrong here may stop a conversation.
 
-``answer`` is called by the resident process and by the one-shot command alike. It never raises; what
-broke, and why nothing was said, stands in the log of the repository.
+``prepare`` is called by the resident process and by the one-shot command alike. It never raises; what
+broke, and why nothing was said, stands in the log of the repository when the answer is settled.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _ASKED = (
 _IS_FOLDER, _WHOLE = 0x40000000, 0x4000 | 0x2000 | 0x8000 | 0x400 | _MOVE_SELF
 """An entry that is a folder; what concerns a watched folder itself, or all: overflow, unmounted, moved, deleted."""
 _HEAD = struct.Struct("iIII")
-_FLAGS = os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
+_FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Folders:
@@ -33,6 +33,8 @@ class Folders:
         self.made: list[str] = []
         """Folders that were made in the watched ones, or moved there: nobody watches them."""
         self._names: dict[int, str] = {}
+        if os.name != "posix":  # Windows has no library without a name
+            raise OSError("this system has no inotify")
         library = ctypes.CDLL(None, use_errno=True)
         if not hasattr(library, "inotify_init1"):
             raise OSError("this system has no inotify")

@@ -71,7 +71,8 @@ def script(python: str | Path, client: Path) -> bytes:
     """Return the launcher's bytes for this interpreter and this client; any path is quoted safely."""
     program = Path(client).with_name("talk.py").as_posix()
     wake = talk.wake_name(talk.socket_name(program))
-    text = _TEMPLATE.format(python=quote(python), client=quote(client), fallback=quote(talk.shared_folder()), wake=wake)
+    shared = shlex.quote(talk.shared_folder())  # '' stays ''
+    text = _TEMPLATE.format(python=quote(python), client=quote(client), fallback=shared, wake=wake)
     return os.fsencode(text)
 
 

@@ -72,7 +72,7 @@ def named(hits: Sequence[Hit], text: str, is_name: Callable[[str], bool]) -> lis
     Case, width and punctuation do not matter; a Latin name must not be part of a longer word. *is_name* says
     whether a title says enough to be meant.
     """
-    folded = f" {_folded(text)} "
+    folded = f" {_folded.__wrapped__(text)} "  # titles come again, a prompt is not kept
     found: dict[str, tuple[int, Hit]] = {}
     for hit in hits:
         document = hit.document

@@ -282,8 +282,8 @@ def answer(memory: Memory, query: str, limit: int, withheld: list[str], mark: Ma
 def merged(answers: Sequence[Answer]) -> list[Document]:
     """Return the documents of all answers, each answer's in its order, the better covering one first.
 
-    Scores of several memories cannot be compared (each is standardised over its own view); the share of the
-    query that a section covers can.
+    Scores of several memories cannot be compared (each is a share of what its own notes could reach); the share
+    of the query that a section covers can.
     """
     queues = [list(one.hits) for one in answers]
     found: list[Document] = []

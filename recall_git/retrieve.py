@@ -1,4 +1,4 @@
-"""Ask both legs for a view: BM25F over Whoosh's postings and cosine over its vectors, with numpy.
+"""Ask both legs for a view: BM25F over its postings and cosine over its vectors, with numpy.
 
 All statistics (number of documents, document frequencies, average lengths) are those of the view, so an
 index that has grown over thousands of commits ranks like one that was built from the last.

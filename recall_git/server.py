@@ -172,9 +172,10 @@ class Server:
         def send(text: str) -> bool:
             try:
                 client.sendall(text.encode("utf-8"))
-                client.shutdown(socket.SHUT_RDWR)
             except OSError:
                 return not text
+            with suppress(OSError):  # our side only: macOS refuses to shut the other again
+                client.shutdown(socket.SHUT_WR)
             return not gone
 
         answer = self.resident.answer(request.data, request.cwd, request.environ, deadline, send)

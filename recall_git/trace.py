@@ -111,7 +111,7 @@ def write(folder: Path, record: Mapping[str, object]) -> bool:
 
 def runs(folder: Path, limit: int) -> list[dict[str, Any]]:
     """Return the last *limit* records of hooks that ran, oldest first; what was opened is left out."""
-    return [record for record in read(folder, 4 * limit) if record.get("outcome") != OPENED][-limit:]
+    return [record for record in read(folder, BYTES_MAX) if record.get("outcome") != OPENED][-limit:]
 
 
 def read(folder: Path, limit: int) -> list[dict[str, Any]]:

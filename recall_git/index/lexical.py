@@ -2,9 +2,9 @@
 
 A segment is written once, with Whoosh's codec, and never changed. Two things differ from a Whoosh
 index as its writer makes it. Postings of a term lie in one block of plain arrays (ids, frequencies,
-positions) so that a long prompt is scored with numpy, without Whoosh's matchers (docs/adr/0004);
-and there is no TOC: what it would hold stands in our manifest, so opening an index unpickles no
-segment list and no schema.
+positions) that are read with numpy, without Whoosh's matchers, and stand once more in a ``TermTable``,
+which is what a prompt is scored from (docs/adr/0004); and there is no TOC: what it would hold stands in
+our manifest, so opening an index unpickles no segment list and no schema.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 model2vec and the tokenizer below it take half a second to load and some 100 MB, and 3 ms for a prompt of sixty
 words; nearly all of a prompt's words have been cut into pieces before. Only the one shape of tokenizer that
-``tools/vocabulary.py`` makes is read here. Vectors equal model2vec's bit for bit (tests/index/test_pieces.py), but for
-characters of which Python and the tokenizer think differently: those that Unicode added between their tables.
+``tools/vocabulary.py`` makes is read here. Pieces equal the tokenizer's and vectors model2vec's to 2e-6
+(tests/index/test_pieces.py), but for characters of which Python and the tokenizer think differently: those that Unicode
+added between their tables.
 """
 
 from __future__ import annotations
@@ -69,12 +70,8 @@ class Pieces:
         self.dim = int(self._table.shape[1])
         self._kept = lru_cache(KEPT_RUNS)(self._cut)
 
-    def encode(self, texts: Sequence[str]) -> Floats:
-        """Return (len(texts), dim) float32, rows of unit length; a text without a known piece gives zeros."""
-        return self.means([self.pieces(text) for text in texts])
-
     def means(self, found: Sequence[Sequence[int]]) -> Floats:
-        """Return the same for texts that are cut into pieces already."""
+        """Return (len(found), dim) float32, rows of unit length, for texts cut into pieces; one without gives zeros."""
         means = np.zeros((len(found), self.dim), np.float32)
         for row, ids in enumerate(found):
             if ids:

@@ -135,11 +135,13 @@ class Behind:
 
     def result(self) -> npt.NDArray[np.float32]:
         """Return the vectors of all texts, as ``Encoder.encode`` does; raises what that raises."""
-        parts = [_unit(part.result()()) for part in self._parts]
+        try:
+            parts = [_unit(part.result()()) for part in self._parts]
+        finally:
+            if self._thread is not None:
+                self._thread.shutdown(cancel_futures=True)
         if self._waiting or not parts:
             parts.append(self._encoder.encode(self._waiting))
-        if self._thread is not None:
-            self._thread.shutdown()
         return np.concatenate(parts)
 
 

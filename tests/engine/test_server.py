@@ -300,7 +300,10 @@ def test_a_launcher_never_waits_for_a_resident_process(
     assert kind != "file" or pipe.read_text() == "mine"
 
 
-def test_getting_ready_stops_as_soon_as_a_client_is_there(notes: GitRepo, tmp_path: Path) -> None:
+def test_getting_ready_stops_as_soon_as_a_client_is_there(
+    notes: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recall_git.resident.READY_S", 60.0)  # a slow machine stops earlier
     resident = Resident(tmp_path)
     try:
         asked = []

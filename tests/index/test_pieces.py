@@ -63,7 +63,7 @@ def test_any_text_is_cut_as_the_library_cuts_it(pieces: Pieces, library: Encoder
     assert pieces.pieces(text) == list(library._model.tokenize([text])[0])
 
 
-def test_few_texts_and_many_get_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_texts_and_many_get_the_same_bits_and_nearly_the_librarys(monkeypatch: pytest.MonkeyPatch) -> None:
     few = Encoder().encode(TEXTS)
     library = Encoder()._model.encode(TEXTS)
     np.testing.assert_allclose(few, library, atol=2e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import sys
 import threading
@@ -241,6 +242,16 @@ def test_only_notes_and_folders_count(tmp_path: Path) -> None:
         assert not folders.changed(), number
     with pytest.raises(OSError, match="watch"):
         inotify.Folders([str(tmp_path / "none")], ("md",))
+
+
+def test_a_system_without_inotify_is_told_from_one_that_grants_no_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as windows:  # neither the flag nor a C library without a name is there
+        windows.delattr(inotify.os, "O_NONBLOCK")
+        importlib.reload(inotify)
+        windows.setattr(inotify.os, "name", "nt")
+        with pytest.raises(OSError, match="no inotify"):
+            inotify.Folders([], ("md",))
+    importlib.reload(inotify)
 
 
 def test_without_the_system_telling_git_is_asked_as_often(

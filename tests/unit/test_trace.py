@@ -170,3 +170,10 @@ def test_import_is_light() -> None:
     ).stdout.split()
     assert "recall_git.trace" in loaded
     assert not {"numpy", "whoosh", "pygit2", "recall_git.guard", "recall_git.types"} & set(loaded)
+
+
+def test_runs_are_found_behind_any_number_of_opened_notes(place: Path) -> None:
+    trace.write(place, build(outcome="injected"))
+    for _ in range(9):
+        trace.write(place, build(event="show", outcome=trace.OPENED))
+    assert [record["outcome"] for record in trace.runs(place, 1)] == ["injected"]
