@@ -45,7 +45,7 @@ complete -c git -n '__fish_seen_subcommand_from recall; and __fish_seen_subcomma
 complete -f -c git -n __recall_needs_verb -a log -d 'what was injected, when, and why or why not'
 complete -c git -n '__fish_seen_subcommand_from recall; and __fish_seen_subcommand_from log' -s n -x -a '' -d 'events (default 20)'
 complete -c git -n '__fish_seen_subcommand_from recall; and __fish_seen_subcommand_from log' -l session -x -a '' -d 'only this sessions (the beginning of its id)'
-complete -c git -n '__fish_seen_subcommand_from recall; and __fish_seen_subcommand_from log' -l outcome -x -a 'injected silent skipped late failed' -d ''
+complete -c git -n '__fish_seen_subcommand_from recall; and __fish_seen_subcommand_from log' -l outcome -x -a 'injected silent skipped late failed opened' -d ''
 complete -c git -n '__fish_seen_subcommand_from recall; and __fish_seen_subcommand_from log' -s v -d 'with the entries and what was left out'
 complete -c git -n '__fish_seen_subcommand_from recall; and __fish_seen_subcommand_from log' -l json -d 'print one JSON object a line'
 complete -f -c git -n __recall_needs_verb -a diff -d 'what the agent would be told differently (A..B)'

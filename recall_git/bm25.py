@@ -24,7 +24,7 @@ Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 KEPT_BYTES, KEPT_BYTES_A_DOCUMENT = 4 << 20, 300
-"""Memory for the common terms that were asked lately, at least and by size of the view; prompts repeat them."""
+"""Memory for the common terms that were asked lately, at least and by size of the index; prompts repeat them."""
 COMMON, COMMON_SHARE = 256, 1 / 64
 """A term that more documents have is kept scored; a rarer one costs less to score than to look after."""
 _DENSE = 3

@@ -88,7 +88,9 @@ class Resident:
         def work() -> Digest:
             began = now = perf_counter()
             for number, step in enumerate(self._steps()):
-                if until() or now - began + self._costs.get(number, 0) > READY_S:
+                cost = self._costs.get(number, 0)
+                if until() or now - began + cost > READY_S:
+                    self._costs[number] = 0.9 * cost  # one slow moment must not decide for ever
                     break
                 step()
                 self._costs[number], now = perf_counter() - now, perf_counter()

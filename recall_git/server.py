@@ -19,7 +19,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, sleep
 from typing import TYPE_CHECKING
 
 from recall_git import __version__, talk
@@ -63,8 +63,10 @@ class Server:
                 with suppress(OSError):
                     os.truncate(self.folder / "server.log", 0)
                 self.inode = self.path.stat().st_ino
-                self._serve(listening)
-                self._unlink()
+                try:
+                    self._serve(listening)
+                finally:
+                    self._unlink()  # whatever ended us: the next client must not find a socket that nobody serves
         return 0
 
     def _unlink(self) -> None:
@@ -97,8 +99,9 @@ class Server:
                 if wake in ready and wake.drained():
                     resident.get_ready(until=lambda: bool(_ready(0, listening)))
                 if listening in ready:
-                    with suppress(BlockingIOError):
-                        self._take(listening.accept()[0])
+                    client = _accepted(listening)
+                    if client is not None:
+                        self._take(client)
                 if not ready and self._is_over():
                     break
                 if since != self.answered and (not ready or self.answered - since >= BUSY):
@@ -210,12 +213,14 @@ class _Wake:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._handle = -1
+        self._inode = 0
 
     def __enter__(self) -> _Wake:
         with suppress(OSError, AttributeError):
             self.path.unlink(missing_ok=True)
             os.mkfifo(self.path, 0o600)
             self._handle = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)
+            self._inode = os.fstat(self._handle).st_ino
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -223,7 +228,8 @@ class _Wake:
             os.close(self._handle)
             self._handle = -1
             with suppress(OSError):
-                self.path.unlink()
+                if self.path.lstat().st_ino == self._inode:  # in a folder that was cleaned it may be another's
+                    self.path.unlink()
 
     def fileno(self) -> int:
         return self._handle
@@ -233,6 +239,17 @@ class _Wake:
         with suppress(OSError):
             return bool(os.read(self._handle, 1 << 16))
         return False
+
+
+def _accepted(listening: socket.socket) -> socket.socket | None:
+    """Return the next client, None when it has gone or cannot be had."""
+    try:
+        return listening.accept()[0]
+    except BlockingIOError:
+        return None
+    except OSError:  # too many open files, for instance: it stays in the queue
+        sleep(0.01)
+        return None
 
 
 def _ready(timeout_s: float, *sources: socket.socket | _Wake) -> list[socket.socket | _Wake]:

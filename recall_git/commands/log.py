@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from recall_git.errors import EXIT_NOTHING, EXIT_OK, UsageError
+from recall_git.trace import OPENED, OUTCOMES
 
 EVERYTHING = 1_000_000
 _STYLES = {"injected": "green", "failed": "red", "late": "yellow"}
@@ -20,7 +21,7 @@ def run(argv: list[str]) -> int:
     parser = ArgumentParser("git recall log", description="What was injected, when, and why or why not; newest last.")
     parser.add_argument("-n", type=int, default=20, metavar="N", help="events (default 20)")
     parser.add_argument("--session", default="", metavar="ID", help="only this session's (the beginning of its id)")
-    parser.add_argument("--outcome", choices=("injected", "silent", "skipped", "late", "failed"))
+    parser.add_argument("--outcome", choices=(*OUTCOMES, OPENED))
     parser.add_argument("-v", action="store_true", help="with the entries and what was left out")
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
     args = parser.parse_args(argv)

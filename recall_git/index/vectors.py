@@ -101,7 +101,7 @@ class Encoder:
         """The model read without its library, None when it is of another shape than the bundled one."""
         try:
             return Pieces(self._folder)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None  # the library says what is wrong with it, if anything is
 
     @cached_property

@@ -304,6 +304,7 @@ def test_getting_ready_stops_as_soon_as_a_client_is_there(
     notes: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("recall_git.resident.READY_S", 60.0)  # a slow machine stops earlier
+    monkeypatch.setattr("recall_git.resident._cores", lambda: 2)
     resident = Resident(tmp_path)
     try:
         asked = []
@@ -320,8 +321,10 @@ def test_getting_ready_stops_as_soon_as_a_client_is_there(
         resident.close()
 
 
-def test_getting_ready_for_a_damaged_index_breaks_nothing(notes: GitRepo, tmp_path: Path) -> None:
-    resident = Resident(tmp_path)
+def test_getting_ready_for_a_damaged_index_breaks_nothing(
+    notes: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resident, guarded, broke = Resident(tmp_path), hook.guarded, []
     try:
         event = json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": QUINCE, "cwd": str(notes.path)}).encode()
         answer = resident.answer(event, notes.path, {}, 0.0, lambda text: True)
@@ -330,6 +333,9 @@ def test_getting_ready_for_a_damaged_index_breaks_nothing(notes: GitRepo, tmp_pa
             with path.open("r+b") as rows:  # in its place: the open index maps it
                 rows.write(b"?" * path.stat().st_size)
         answer.memory.view.documents.clear()
+        monkeypatch.setattr("recall_git.resident._cores", lambda: 2)
+        monkeypatch.setattr(hook, "guarded", lambda work: broke.append(guarded(work)))
         resident.get_ready(until=lambda: False)
+        assert [digest.outcome for digest in broke] == ["failed"]
     finally:
         resident.close()
