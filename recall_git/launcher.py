@@ -26,12 +26,16 @@ _TEMPLATE = """\
 python={python}
 client={client}
 [ -x "$python" ] && [ -f "$client" ] || exit 0
+{wake}"$python" -I -S "$client" "$@" 2>/dev/null || exit 0
+"""
+_WAKE = """\
 # A resident process that sleeps is woken now: it gets ready while the interpreter starts. Behind us, for a pipe
 # that nobody empties takes no more some day.
-for folder in "$XDG_RUNTIME_DIR/recall-git" {fallback}; do
-  [ "$1" != git ] && [ -O "$folder" ] && [ -p "$folder"/{wake} ] && printf . 1<>"$folder"/{wake} && break
-done >/dev/null 2>&1 &
-"$python" -I -S "$client" "$@" 2>/dev/null || exit 0
+if [ "$1" != git ]; then
+  for folder in "$XDG_RUNTIME_DIR/recall-git" {shared}; do
+    [ -O "$folder" ] && [ -p "$folder"/{pipe} ] && printf . 1<>"$folder"/{pipe} && break
+  done >/dev/null 2>&1 &
+fi
 """
 
 
@@ -69,11 +73,11 @@ def ensure(data_dir: Path | None = None) -> Path:
 
 def script(python: str | Path, client: Path) -> bytes:
     """Return the launcher's bytes for this interpreter and this client; any path is quoted safely."""
-    program = Path(client).with_name("talk.py").as_posix()
-    wake = talk.wake_name(talk.socket_name(program))
-    shared = shlex.quote(talk.shared_folder())  # '' stays ''
-    text = _TEMPLATE.format(python=quote(python), client=quote(client), fallback=shared, wake=wake)
-    return os.fsencode(text)
+    shared, wake = talk.shared_folder(), ""
+    if shared:  # where there are Unix sockets
+        pipe = talk.wake_name(talk.socket_name(Path(client).with_name("talk.py").as_posix()))
+        wake = _WAKE.format(shared=shlex.quote(shared), pipe=pipe)
+    return os.fsencode(_TEMPLATE.format(python=quote(python), client=quote(client), wake=wake))
 
 
 def quote(path: str | Path) -> str:
