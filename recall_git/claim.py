@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp
+from typing import Any
 
 BIAS = -14.46
 COEFFICIENTS: Mapping[str, float] = {
@@ -40,8 +41,12 @@ class Claim:
 
 def probability(features: Mapping[str, float]) -> float:
     """Return how likely it is, 0…1, that the notes answer a query with these features."""
-    total = BIAS + sum(weight * features[name] for name, weight in COEFFICIENTS.items())
-    return 1 / (1 + exp(-max(-30.0, min(30.0, total))))
+    return 1 / (1 + exp(-max(-30.0, min(30.0, log_odds(features)))))
+
+
+def log_odds(features: Mapping[str, Any]) -> Any:
+    """Return the logarithm of the odds that ``probability`` gives; of arrays of features, an array."""
+    return BIAS + sum(weight * features[name] for name, weight in COEFFICIENTS.items())
 
 
 def judge(features: Mapping[str, float], gate: str) -> Claim:

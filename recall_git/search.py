@@ -105,6 +105,7 @@ def _candidates(view: View, evidence: Evidence, fused: Floats, *, matched: bool)
 def _hits(view: View, evidence: Evidence, weighed: Weighed, scores: npt.NDArray[np.float64]) -> list[Hit]:
     """Return a hit for each candidate, in their order, with the evidence for it."""
     strength = weighed.strength(_strong(view, evidence.frequencies)).tolist()
+    matched, likely = weighed.matched(), weighed.likely().tolist()
     return [
         Hit(
             document=document_at(view, number),
@@ -112,9 +113,9 @@ def _hits(view: View, evidence: Evidence, weighed: Weighed, scores: npt.NDArray[
             lexical=float(evidence.lexical[number]),
             dense=float(evidence.dense[number]),
             coverage=float(weighed.coverage[place]),
-            matched=weighed.matched(place),
+            matched=matched[place],
             strength=strength[place],
-            likely=claim.probability(weighed.features(place)),
+            likely=likely[place],
         )
         for place, (number, score) in enumerate(zip(weighed.candidates, scores.tolist(), strict=True))
     ]
@@ -161,9 +162,12 @@ class Weighed:
         self._size = np.log1p(view.lengths[list(candidates)].sum(axis=1))
         self._unknown = float(worth[~known].sum()) / whole
 
-    def matched(self, place: int) -> tuple[str, ...]:
-        """Return the words that the candidate at *place* has, in the query's order."""
-        return tuple(unit for row, unit in enumerate(self._units) if self._has[row, place])
+    def matched(self) -> list[tuple[str, ...]]:
+        """Return the words that each candidate has, in the query's order."""
+        found: list[list[str]] = [[] for _ in self.candidates]
+        for place, row in np.argwhere(self._has.T).tolist():
+            found[place].append(self._units[row])
+        return [tuple(words) for words in found]
 
     def strength(self, strong: Floats) -> Floats:
         """Return the share of *strong*, a weight for each term asked, that each candidate has; 1 if there is none."""
@@ -172,18 +176,29 @@ class Weighed:
         found: Floats = (strong / strong.sum()) @ self._has_term
         return found
 
-    def features(self, place: int | None = None) -> dict[str, float]:
-        """Return what ``claim`` judges by: of the best candidates, or of the one at *place* alone."""
-        at = int(np.argmax(self.coverage)) if place is None else place
-        return {
-            "coverage": float(self.coverage[at]),
-            "evidence": float(self._evidence[at]),
-            "rarest": float(self._rarest[at]),
-            "size": float(self._size[at]),
-            "share": float(self._share.max() if place is None else self._share[place]),
-            "cosine": float(self._cosine.max() if place is None else self._cosine[place]),
-            "unknown": self._unknown,
+    def features(self) -> dict[str, float]:
+        """Return what ``claim`` judges by: of the section that covers most, with the best share and cosine of all."""
+        best = int(np.argmax(self.coverage))
+        found = {name: float(values[best]) for name, values in self._features().items()}
+        return {**found, "share": float(self._share.max()), "cosine": float(self._cosine.max())}
+
+    def likely(self) -> npt.NDArray[np.float64]:
+        """Return how likely each candidate by itself answers, 0…1."""
+        odds = claim.log_odds(self._features())
+        found: npt.NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
+        return found
+
+    def _features(self) -> dict[str, npt.NDArray[np.float64]]:
+        values = {
+            "coverage": self.coverage,
+            "evidence": self._evidence,
+            "rarest": self._rarest,
+            "size": self._size,
+            "share": self._share,
+            "cosine": self._cosine,
+            "unknown": np.full(len(self.candidates), self._unknown),
         }
+        return {name: column.astype(np.float64) for name, column in values.items()}
 
 
 def _units(terms: Sequence[str]) -> list[tuple[int, list[int]]]:
