@@ -343,11 +343,13 @@ def index_speed(said: str, seconds: float) -> dict[str, Any]:
 
 
 def measure_fuyao(lab: Lab, program: Path, repos: Mapping[str, Path], asked: Sequence[str]) -> dict[str, Any]:
-    """Measure the peer: build, and a query in a new process (its only way)."""
+    """Measure the peer on the same notes, in the folder that it looks for: build, and a query in a new process."""
     found = {}
     for name, path in repos.items():
-        built = timed(lab.run, sys.executable, str(program), "build", cwd=path)
-        times = [timed(lab.run, sys.executable, str(program), "q", prompt, cwd=path) for prompt in asked[:15]]
+        folder = lab.folder / f"fuyao-{path.name}"
+        shutil.copytree(path / "notes", folder / "memory")
+        built = timed(lab.run, sys.executable, str(program), "build", cwd=folder)
+        times = [timed(lab.run, sys.executable, str(program), "q", prompt, cwd=folder) for prompt in asked[:15]]
         found[name] = {"build_ms": round(built), **percentiles(times)}
     return found
 
