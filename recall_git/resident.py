@@ -24,7 +24,7 @@ from recall_git.errors import RecallError
 from recall_git.index import store as stores
 from recall_git.oneshot import LOCK_S, index_behind
 from recall_git.repo import Commit, Repo
-from recall_git.search import Memory, document_at, search
+from recall_git.search import Memory, document_at
 from recall_git.types import Digest
 
 WAIT_S = 0.1
@@ -111,7 +111,6 @@ class Resident:
         yield lambda: gate.judge(text)
         yield lambda: memory.encoder.encode([text])
         yield lambda: memory.view.ask(analysis.query_terms(text), memory.encoder.encode([text])[0])
-        yield lambda: search(memory, text)
         yield lambda: recall.prompt_digest(memory, text)
 
     def rest(self) -> None:
