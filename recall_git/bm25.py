@@ -147,7 +147,8 @@ class Scorer:
         found = np.zeros(len(terms), np.int64)
         for row, _, postings in self._postings(terms):
             found[row] += len(postings)
-        return [int(number) for number in found]
+        counted: list[int] = found.tolist()
+        return counted
 
     def _postings(self, terms: Sequence[str]) -> list[tuple[int, int, npt.NDArray[np.uint64]]]:
         """Return (row of the term, number of the segment's first document, postings), by term."""

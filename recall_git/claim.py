@@ -41,7 +41,12 @@ class Claim:
 
 def probability(features: Mapping[str, float]) -> float:
     """Return how likely it is, 0…1, that the notes answer a query with these features."""
-    return 1 / (1 + exp(-max(-30.0, min(30.0, log_odds(features)))))
+    return likely(log_odds(features))
+
+
+def likely(odds: float) -> float:
+    """Return the probability of odds that are given as their logarithm."""
+    return 1 / (1 + exp(-max(-30.0, min(30.0, odds))))
 
 
 def log_odds(features: Mapping[str, Any]) -> Any:

@@ -72,20 +72,22 @@ def named(hits: Sequence[Hit], text: str, is_name: Callable[[str], bool]) -> lis
     Case, width and punctuation do not matter; a Latin name must not be part of a longer word. *is_name* says
     whether a title says enough to be meant.
     """
-    folded = f" {_folded.__wrapped__(text)} "  # titles come again, a prompt is not kept
+    folded = f" {_folded(text)} "
     found: dict[str, tuple[int, Hit]] = {}
     for hit in hits:
         document = hit.document
-        names = [name for name in map(_folded, (document.title, *document.aliases)) if _stands_in(name, folded)]
+        names = [name for name in map(_folded_name, (document.title, *document.aliases)) if _stands_in(name, folded)]
         longest = max(filter(is_name, names), key=len, default="")
         if longest:
             found.setdefault(document.path, (len(longest), hit))
     return [hit for _, hit in sorted(found.values(), key=lambda pair: -pair[0])]
 
 
-@lru_cache(maxsize=4096)  # the same titles are looked at with every prompt
 def _folded(text: str) -> str:
     return " ".join(_WORDS.findall(unicodedata.normalize("NFKC", text).casefold()))
+
+
+_folded_name = lru_cache(maxsize=4096)(_folded)  # names come again with every prompt; prompts are not kept
 
 
 def _stands_in(name: str, folded: str) -> bool:

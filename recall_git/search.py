@@ -89,7 +89,7 @@ def search(memory: Memory, text: str, *, limit: int = 10, legs: str = "hybrid", 
     weighed = Weighed(view, terms, evidence, candidates)
     hits = _hits(view, evidence, weighed, fused[candidates] + fusion.coverage * weighed.coverage)
     ordered = rank.order(hits, (*DEFAULT_WEIGHTS, *memory.settings.weight))
-    named = [] if parsed or legs != "hybrid" else rank.named(ordered, text, lambda title: _is_name(title, terms))
+    named = [] if parsed or legs != "hybrid" else rank.named(ordered, text, weighed.is_name)
     return _judged(weighed.features(), memory.settings.gate, ordered, named, limit)
 
 
@@ -105,7 +105,7 @@ def _candidates(view: View, evidence: Evidence, fused: Floats, *, matched: bool)
 def _hits(view: View, evidence: Evidence, weighed: Weighed, scores: npt.NDArray[np.float64]) -> list[Hit]:
     """Return a hit for each candidate, in their order, with the evidence for it."""
     strength = weighed.strength(_strong(view, evidence.frequencies)).tolist()
-    matched, likely = weighed.matched(), weighed.likely().tolist()
+    matched, likely = weighed.matched(), weighed.likely()
     return [
         Hit(
             document=document_at(view, number),
@@ -151,16 +151,20 @@ class Weighed:
         units = _units(terms)
         self._units = [terms[unit] for unit, _ in units]
         self._has = np.array([np.any(has[rows], axis=0) for _, rows in units]).reshape(len(units), len(candidates))
-        worth = np.array([rarity(unit) for unit in self._units])
+        worth = self._worth = np.array([rarity(unit) for unit in self._units])
         known = np.array([any(evidence.frequencies[row] for row in rows) for _, rows in units], bool)
         whole = max(float(worth.sum()), 1e-9)
         self.coverage = worth @ self._has / whole
-        self._evidence = np.log1p(worth @ self._has)
-        self._rarest = np.max(worth[:, None] * self._has, axis=0, initial=0)
-        self._share = evidence.lexical[list(candidates)] / view.reachable(evidence.frequencies)
-        self._cosine = evidence.dense[list(candidates)]
-        self._size = np.log1p(view.lengths[list(candidates)].sum(axis=1))
-        self._unknown = float(worth[~known].sum()) / whole
+        features = {
+            "coverage": self.coverage,
+            "evidence": np.log1p(worth @ self._has),
+            "rarest": np.max(worth[:, None] * self._has, axis=0, initial=0),
+            "size": np.log1p(view.lengths[list(candidates)].sum(axis=1)),
+            "share": evidence.lexical[list(candidates)] / view.reachable(evidence.frequencies),
+            "cosine": evidence.dense[list(candidates)],
+            "unknown": np.full(len(candidates), float(worth[~known].sum()) / whole),
+        }
+        self._features = {name: values.astype(np.float64) for name, values in features.items()}
 
     def matched(self) -> list[tuple[str, ...]]:
         """Return the words that each candidate has, in the query's order."""
@@ -179,26 +183,18 @@ class Weighed:
     def features(self) -> dict[str, float]:
         """Return what ``claim`` judges by: of the section that covers most, with the best share and cosine of all."""
         best = int(np.argmax(self.coverage))
-        found = {name: float(values[best]) for name, values in self._features().items()}
-        return {**found, "share": float(self._share.max()), "cosine": float(self._cosine.max())}
+        found = {name: float(values[best]) for name, values in self._features.items()}
+        return {**found, **{name: float(self._features[name].max()) for name in ("share", "cosine")}}
 
-    def likely(self) -> npt.NDArray[np.float64]:
+    def likely(self) -> list[float]:
         """Return how likely each candidate by itself answers, 0…1."""
-        odds = claim.log_odds(self._features())
-        found: npt.NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
-        return found
+        return [claim.likely(odds) for odds in claim.log_odds(self._features).tolist()]
 
-    def _features(self) -> dict[str, npt.NDArray[np.float64]]:
-        values = {
-            "coverage": self.coverage,
-            "evidence": self._evidence,
-            "rarest": self._rarest,
-            "size": self._size,
-            "share": self._share,
-            "cosine": self._cosine,
-            "unknown": np.full(len(self.candidates), self._unknown),
-        }
-        return {name: column.astype(np.float64) for name, column in values.items()}
+    def is_name(self, title: str) -> bool:
+        """Whether a title is what the query is about, and not a word in it: much of its rarity is the title's."""
+        of_title = set(analysis.query_terms(title))
+        inside = [unit in of_title for unit in self._units]
+        return bool(self._worth @ inside >= NAME_SHARE * self._worth.sum())
 
 
 def _units(terms: Sequence[str]) -> list[tuple[int, list[int]]]:
@@ -214,13 +210,6 @@ def _units(terms: Sequence[str]) -> list[tuple[int, list[int]]]:
 def _is_bigram(term: str) -> bool:
     """Whether *term* is two Han or kana characters (a Latin, Greek or Cyrillic word of two letters is a word)."""
     return len(term) == 2 and _is_wide(term)
-
-
-def _is_name(title: str, terms: Sequence[str]) -> bool:
-    """Whether a title is what a query is about, and not a word in it: much of the query's rarity is the title's."""
-    of_title = set(analysis.query_terms(title))
-    units = [terms[row] for row, _ in _units(terms)]
-    return sum(rarity(unit) for unit in units if unit in of_title) >= NAME_SHARE * sum(map(rarity, units))
 
 
 def _is_wide(term: str) -> bool:
