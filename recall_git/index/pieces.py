@@ -57,7 +57,7 @@ class Pieces:
 
     def __init__(self, folder: Path) -> None:
         tokenizer = json.loads((folder / "tokenizer.json").read_bytes())
-        if not _is_ours(tokenizer) or not json.loads((folder / "config.json").read_bytes())["normalize"]:
+        if not _is_ours(tokenizer):
             raise ValueError("another kind of tokenizer")
         vocabulary = tokenizer["model"]["vocab"]
         self._numbers = {piece: number for number, (piece, _) in enumerate(vocabulary)}
@@ -71,12 +71,11 @@ class Pieces:
         self._kept = lru_cache(KEPT_RUNS)(self._cut)
 
     def means(self, found: Sequence[Sequence[int]]) -> Floats:
-        """Return (len(found), dim) float32, rows of unit length, for texts cut into pieces; one without gives zeros."""
+        """Return (len(found), dim) float32, the mean of each text's pieces; zeros for a text without any."""
         means = np.zeros((len(found), self.dim), np.float32)
         for row, ids in enumerate(found):
             if ids:
                 means[row] = (self._table[self._rows[ids]] * self._weights[ids][:, None]).mean(axis=0)
-        means /= np.linalg.norm(means, axis=1, keepdims=True) + 1e-32
         return means
 
     def pieces(self, text: str) -> list[int]:
