@@ -201,14 +201,13 @@ def _read(top: Path, paths: Iterable[str]) -> Iterable[tuple[str, bytes]]:
 @lru_cache(maxsize=8)
 def _tree(repo: Repo, tree: str) -> tuple[tuple[tuple[str, bytes], ...], tuple[str, ...]]:
     """Return the files of *tree* that select notes, and its folders."""
-    rules, folders = [], {""}
-    for entry in repo.files(tree):
-        folder = entry.path.rpartition("/")[0]
-        while folder not in folders and folder != OUR_FOLDER:
-            folders.add(folder)
-            folder = folder.rpartition("/")[0]
-        if entry.path.endswith((IGNORE_FILE, ATTRIBUTES_FILE)):
-            rules.append((entry.path, repo.read(entry.blob) or b""))
+    entries = list(repo.files(tree))
+    rules = [
+        (entry.path, repo.read(entry.blob) or b"")
+        for entry in entries
+        if entry.path.endswith((IGNORE_FILE, ATTRIBUTES_FILE))
+    ]
+    folders = _folders_of(entry.path for entry in entries) - {OUR_FOLDER}
     return tuple(rules), tuple(sorted(folders))
 
 

@@ -129,7 +129,7 @@ class Session:
         if not self._asked:
             return ""
         at = datetime.fromtimestamp(self._last, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-        paths = list(dict.fromkeys(name.split("\x1f")[1] for name in reversed(self.given_paths) if "\x1f" in name))
+        paths = list(dict.fromkeys(name.split(_SEP)[1] for name in reversed(self.given_paths) if _SEP in name))
         where = f" in {self._where}" if self._where else ""
         used = f"; notes given: {', '.join(paths[:RESUME_NOTES])}" if paths else ""
         return f"{at}{where}: asked “{self._asked}”{used}"
@@ -222,7 +222,7 @@ def _rewrite(path: Path) -> None:
 
 def key(document: Document) -> str:
     """Return what names a section across its versions: source, path and heading path."""
-    return "\x1f".join((document.source, document.path, *document.heading))
+    return _SEP.join((document.source, document.path, *document.heading))
 
 
 def file_name(session_id: str) -> str:
@@ -289,7 +289,7 @@ def resume_of(folder: Path, session_id: str, *, now: float, own: bool) -> str:
 
 def _once(folder: Path, session: Session) -> str:
     line = session.resume_line()
-    if not line or not first_call(folder, f"resume\x1f{session._path.name}\x1f{line}"):
+    if not line or not first_call(folder, _SEP.join(("resume", session._path.name, line))):
         return ""
     session._record({"t": session._last, "e": "taken"})
     session.save()
