@@ -274,7 +274,7 @@ def measure_retrieval(repos: Mapping[str, Path], asked: Sequence[str]) -> dict[s
                 one = (
                     timed(memory.view.ask, terms, vector),
                     timed(search.search, memory, prompt),
-                    timed(hook.answer, data, path, {}, engine),
+                    timed(hook.prepare, data, path, {}, engine),
                 )
                 if warm and number >= 20:
                     break

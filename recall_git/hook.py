@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from time import perf_counter, time
 
@@ -51,20 +50,12 @@ class Answer:
         return self.memory.settings if self.memory else None
 
 
-def answer(data: bytes, cwd: Path, environ: Mapping[str, str], engine: Engine, *, deadline: float = 0.0) -> Answer:
-    """Return the answer to one hook event (*data*: the host's JSON), and settle it. Never raises.
-
-    *deadline* is in the time of ``perf_counter``: an answer that is ready only after it is not given.
-    """
-    found = prepare(data, cwd, environ, engine, deadline=deadline)
-    found.settle(True)
-    return found
-
-
 def prepare(data: bytes, cwd: Path, environ: Mapping[str, str], engine: Engine, *, deadline: float = 0.0) -> Answer:
-    """Return the answer as ``answer`` does; whoever hands it out calls ``settle``, with whether it was taken.
+    """Return the answer to one hook event (*data*: the host's JSON). Never raises.
 
-    Nobody needs to wait for the log and the session's file, and what did not reach the agent was not given to it.
+    Whoever hands it out calls its ``settle``, with whether it was taken: nobody needs to wait for the log and the
+    session's file, and what did not reach the agent was not given to it. *deadline* is in the time of
+    ``perf_counter``: an answer that is ready only after it is not given.
     """
     started = perf_counter()
     event = dialects.read(data, environ)
@@ -108,7 +99,7 @@ def git_event(
     if digest is not None and digest.outcome == "failed":
         with suppress(RecallError):  # where Git refuses the repository there is no log either
             repo = engine.repository(cwd)
-            trace.write(repo.state_dir, trace.record(time=_now(), event=name, outcome="failed", why=digest.why))
+            trace.write(repo.state_dir, trace.record(time=trace.now(), event=name, outcome="failed", why=digest.why))
 
 
 def guarded(work: Callable[[], Digest]) -> Digest | None:
@@ -246,7 +237,7 @@ def _log(run: _Run, event: dialects.Event, digest: Digest, took_ms: float) -> No
     trace.write(
         run.repo.state_dir,
         trace.record(
-            time=_now(),
+            time=trace.now(),
             event=event.name,
             session=event.session,
             outcome=digest.outcome,
@@ -262,7 +253,3 @@ def _log(run: _Run, event: dialects.Event, digest: Digest, took_ms: float) -> No
             commit=digest.commit,
         ),
     )
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")

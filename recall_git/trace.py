@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ NAME = "log.jsonl"
 OLD = "log.1.jsonl"
 BYTES_MAX = 1 << 20
 """The log is moved to ``log.1.jsonl`` when it has grown past this; the one before that is dropped."""
+EVERYTHING = 1_000_000
+"""More records than two files of ``BYTES_MAX`` can hold."""
 LINE_BYTES_MAX = 16 << 10
 OUTCOMES = ("injected", "silent", "skipped", "late", "failed")
 """Of a hook that ran."""
@@ -109,9 +112,14 @@ def write(folder: Path, record: Mapping[str, object]) -> bool:
         return False
 
 
+def now() -> str:
+    """Return the present time as records have it."""
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+
+
 def runs(folder: Path, limit: int) -> list[dict[str, Any]]:
     """Return the last *limit* records of hooks that ran, oldest first; what was opened is left out."""
-    return [record for record in read(folder, BYTES_MAX) if record.get("outcome") != OPENED][-limit:]
+    return [record for record in read(folder, EVERYTHING) if record.get("outcome") != OPENED][-limit:]
 
 
 def read(folder: Path, limit: int) -> list[dict[str, Any]]:

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from recall_git.errors import EXIT_NOTHING, EXIT_OK, UsageError
-from recall_git.trace import OPENED, OUTCOMES
+from recall_git.trace import EVERYTHING, OPENED, OUTCOMES
 
-EVERYTHING = 1_000_000
 _STYLES = {"injected": "green", "failed": "red", "late": "yellow"}
 
 

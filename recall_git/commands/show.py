@@ -8,7 +8,6 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,8 +127,7 @@ def _note(repo: Repo, entry: str) -> None:
     from recall_git import trace
 
     if repo.state_dir.is_dir():
-        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        trace.write(repo.state_dir, trace.record(time=now, event="show", outcome=trace.OPENED, entries=[entry]))
+        trace.write(repo.state_dir, trace.record(time=trace.now(), event="show", outcome=trace.OPENED, entries=[entry]))
 
 
 def _find(repo: Repo, tree: str, path: str) -> tuple[str, str]:

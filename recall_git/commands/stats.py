@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from recall_git.report import Figures
 
 BAR = 40
-EVERYTHING = 1_000_000
 
 
 def run(argv: list[str]) -> int:
@@ -44,7 +43,7 @@ def of(repo: Repo) -> tuple[str, Figures]:
     sync.open_store(repo, settings)  # raises NotEnabled
     head = repo.head()
     notes = select(repo.files(head.tree), settings, repo.read) if head else []
-    records = trace.read(repo.state_dir, EVERYTHING)
+    records = trace.read(repo.state_dir, trace.EVERYTHING)
     return head.oid if head else "", report.figures(records, (entry.path for entry in notes))
 
 

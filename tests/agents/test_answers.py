@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from answering import answered
 from test_dialects import CASES, case
 
-from recall_git import cli, hook
+from recall_git import cli
 from recall_git.engine import Engine
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def answer(golden: dict[str, Any], top: Path, engine: Engine, name: str = "s-1")
     """Return what is printed for a golden input, asked in the repository at *top*."""
     stdin = json.dumps(golden["stdin"]).replace("/home/ada/notes", top.as_posix()).replace('"s-1"', json.dumps(name))
     stdin = stdin.replace("/c:/Users/ada/notes", top.as_posix())
-    return hook.answer(stdin.encode("utf-8"), Path("/"), golden["environ"], engine).stdout
+    return answered(stdin.encode("utf-8"), Path("/"), golden["environ"], engine).stdout
 
 
 def context_of(stdout: str) -> str:

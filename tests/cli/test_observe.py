@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from answering import answered
 
-from recall_git import audit, cli, hook, report, trace
+from recall_git import audit, cli, report, trace
 from recall_git.commands import why
 from recall_git.engine import Engine
 
@@ -60,7 +61,7 @@ def ask(repo: GitRepo, engine: Engine) -> Callable[..., None]:
 
     def send(prompt: str, session: str = "s1", event: str = "UserPromptSubmit", **more: str) -> None:
         data = {"hook_event_name": event, "session_id": session, "cwd": str(repo.path), "prompt": prompt, **more}
-        hook.answer(json.dumps(data).encode(), repo.path, os.environ, engine)
+        answered(json.dumps(data).encode(), repo.path, os.environ, engine)
 
     return send
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from answering import answered
 
 from recall_git import hook, sync
 from recall_git.engine import Engine
@@ -147,7 +148,7 @@ def test_a_repository_of_somebody_else(weather: Weather, tmp_path: Path, monkeyp
     with pytest.raises(RecallError, match="dubious ownership") as caught:
         Repo.discover(repo.path)
     assert "\n" not in str(caught.value)
-    answer = hook.answer(b'{"hook_event_name": "UserPromptSubmit", "prompt": "What of apples?", "session_id": "s"}',
+    answer = answered(b'{"hook_event_name": "UserPromptSubmit", "prompt": "What of apples?", "session_id": "s"}',
                          repo.path, {}, Engine())  # fmt: skip
     assert answer.stdout == ""
     hook.git_event("post-commit", (), repo.path, {}, Engine())

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from answering import answered
 from weather import rows_of
 
 from recall_git import gitevents, hook, publish, sync
@@ -91,7 +92,7 @@ def test_removed_files(filled: Weather, gone: str) -> None:
     folder = opened(filled)[1].folder
     for path in [folder] if gone == "." else list(folder.glob(gone)):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    answer = hook.answer(PROMPT % 1, filled.repo.path, {}, filled.new_engine())
+    answer = answered(PROMPT % 1, filled.repo.path, {}, filled.new_engine())
     assert answer.digest.outcome in ("injected", "silent")  # few notes: made again before answering
     assert filled.check(seen=False) == right
 
@@ -322,7 +323,7 @@ def test_a_full_disk_keeps_the_last_state(filled: Weather, size: int) -> None:
         sync.refresh(repo, settings, encoder=filled.encoder)
     assert store.open().last["commit"] == old
     with Limited(size):
-        answer = hook.answer(PROMPT % 2, filled.repo.path, {}, filled.new_engine())
+        answer = answered(PROMPT % 2, filled.repo.path, {}, filled.new_engine())
     assert answer.digest.outcome in ("silent", "injected", "failed")
     hook.git_event("post-commit", (), filled.repo.path, {}, filled.engine)
     assert len({row[0] for row in filled.check()}) == len(right) + 40
@@ -340,7 +341,7 @@ def test_read_only_folders(filled: Weather) -> None:
         filled.repo.git("add", "-A")
         filled.repo.git("-c", "core.hooksPath=/dev/null", "commit", "-qm", "x")
         hook.git_event("post-commit", (), filled.repo.path, {}, filled.new_engine())
-        answer = hook.answer(PROMPT % 3, filled.repo.path, {}, filled.new_engine())
+        answer = answered(PROMPT % 3, filled.repo.path, {}, filled.new_engine())
         assert answer.digest.outcome in ("silent", "injected")
     finally:
         for folder in (store.home, store.folder):
@@ -359,7 +360,7 @@ def test_a_read_only_file_system(filled: Weather) -> None:
         filled.repo.git("add", "-A")
         filled.repo.git("-c", "core.hooksPath=/dev/null", "commit", "-qm", "x")
         hook.git_event("post-commit", (), filled.repo.path, {}, filled.new_engine())
-        answer = hook.answer(PROMPT % 3, filled.repo.path, {}, filled.new_engine())
+        answer = answered(PROMPT % 3, filled.repo.path, {}, filled.new_engine())
         assert answer.digest.outcome in ("silent", "injected")
         assert answer.stale
     finally:
@@ -386,7 +387,7 @@ def test_a_small_disk(filled: Weather, tmp_path: Path) -> None:
         assert store.open().last["commit"] == old
         log = (repo.state_dir / "log.jsonl").read_text()
         assert "No space left" in log
-        answer = hook.answer(PROMPT % 4, filled.repo.path, {}, filled.new_engine())
+        answer = answered(PROMPT % 4, filled.repo.path, {}, filled.new_engine())
         assert answer.digest.outcome in ("silent", "injected")
     finally:
         subprocess.run(("umount", "-l", str(home)), check=True)

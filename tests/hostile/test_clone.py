@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from answering import answered
 
 from recall_git import client, hook, publish, sync
 from recall_git.commands import gc, init
@@ -98,7 +99,7 @@ def use(victim: GitRepo, encoder: Encoder) -> str:
     said = ""
     for event in ("post-checkout", "pre-commit", "post-commit", "post-merge"):
         hook.git_event(event, ("a", "b", "1"), victim.path, {}, engine_with(encoder))
-    said = hook.answer(PROMPT, victim.path, {}, engine_with(encoder)).stdout
+    said = answered(PROMPT, victim.path, {}, engine_with(encoder)).stdout
     repo = Repo.discover(victim.path)
     with suppress(RecallError):  # it may refuse, in one line
         sync.refresh(repo, sync.settings_of(repo)[0], full=True, encoder=encoder)
@@ -127,7 +128,7 @@ def test_a_clone_is_inert(clone: Callable[..., GitRepo], encoder: Encoder, canar
     victim = clone(build)
     for event in ("post-checkout", "post-commit"):
         hook.git_event(event, (), victim.path, {}, engine_with(encoder))
-    answer = hook.answer(PROMPT, victim.path, {}, engine_with(encoder))
+    answer = answered(PROMPT, victim.path, {}, engine_with(encoder))
     assert answer.stdout == ""
     assert not (victim.path / ".recall" / "index").exists()
     assert not (victim.path / ".git" / "recall").exists()
@@ -381,7 +382,7 @@ def test_a_note_cannot_leave_its_frame(clone: Callable[..., GitRepo], encoder: E
     opt_in(victim)
     said = json.loads(use(victim, encoder) or "{}")
     text = said["hookSpecificOutput"]["additionalContext"] if said else ""
-    start = hook.answer(
+    start = answered(
         json.dumps({"hook_event_name": "SessionStart", "source": "startup", "session_id": "t"}).encode(),
         victim.path, {}, engine_with(encoder),
     ).stdout  # fmt: skip

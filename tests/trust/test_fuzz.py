@@ -12,6 +12,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 import pytest
+from answering import answered
 
 from recall_git import digest, guard, hook, sync
 from recall_git.config import Settings
@@ -151,7 +152,7 @@ def test_no_hook_input_breaks_the_hook(hostile: GitRepo, engine: Engine, monkeyp
     for _ in range(COUNT):
         now[0] += 60
         data = fuzzed_event(rng, str(hostile.path))
-        answer = hook.answer(data, hostile.path, {"HOME": os.environ["HOME"]}, engine)
+        answer = answered(data, hostile.path, {"HOME": os.environ["HOME"]}, engine)
         assert answer.digest.outcome != "failed", (answer.digest.why, data)
         if answer.digest.text:
             texts += 1

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from answering import answered
 
-from recall_git import client, hook, recall, trace
+from recall_git import client, recall, trace
 from recall_git.agents.files import own_text
 from recall_git.config import DEFAULT_EXCLUDE, Settings
 from recall_git.rank import WEIGHT_STEP
@@ -48,7 +49,9 @@ from recall_git import hook
 from recall_git.engine import Engine
 engine, top = Engine(), Path(sys.argv[1])
 for event in json.load(sys.stdin):
-    print(hook.answer(json.dumps({**event, "cwd": str(top)}).encode(), top, os.environ, engine).stdout)
+    answer = hook.prepare(json.dumps({**event, "cwd": str(top)}).encode(), top, os.environ, engine)
+    answer.settle(True)
+    print(answer.stdout)
 """
 
 
@@ -92,11 +95,11 @@ def test_a_bug_is_silence_and_a_line_in_the_log(
     open_memory(repo)
     with monkeypatch.context() as patched:
         patched.setattr(recall, "prompt_digest", broken)
-        answer = hook.answer(event(repo, prompt=QUERY), repo.path, os.environ, engine)
+        answer = answered(event(repo, prompt=QUERY), repo.path, os.environ, engine)
     assert (answer.stdout, answer.digest.outcome) == ("", "failed")
     (last,) = trace.read(repo.path / ".git" / "recall", 1)
     assert (last["outcome"], last["why"]) == ("failed", "bug: RuntimeError: no such luck")
-    assert "a.md:1" in hook.answer(event(repo, prompt=f"{QUERY} Really?"), repo.path, os.environ, engine).stdout
+    assert "a.md:1" in answered(event(repo, prompt=f"{QUERY} Really?"), repo.path, os.environ, engine).stdout
 
 
 @pytest.mark.parametrize("broken", ["config", "HEAD", "objects"])
@@ -140,7 +143,7 @@ def test_the_next_turn_brings_what_this_one_had_no_room_for(repo: GitRepo, open_
     repo.commit({f"{part}.md": note(f"Zeppelin {part}", TEXT.replace("nine", part)) for part in ("two", "six", "ten")})
     open_memory(repo, entries="1")
     prompts = (QUERY, f"Again: {QUERY}", f"And again: {QUERY}", f"Once more: {QUERY}")
-    answers = [hook.answer(event(repo, prompt=prompt), repo.path, os.environ, engine) for prompt in prompts]
+    answers = [answered(event(repo, prompt=prompt), repo.path, os.environ, engine) for prompt in prompts]
     given = [path for answer in answers for path in placed(answer.digest)]
     assert sorted(given) == ["relevant/six.md", "relevant/ten.md", "relevant/two.md"]
     assert answers[3].stdout == ""

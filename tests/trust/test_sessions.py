@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from answering import answered
 
 from recall_git import hook, session, trace
 from trust.trusthelp import note
@@ -62,7 +63,7 @@ def tell(repo: GitRepo, engine: Engine, open_memory: Open, clock: list[float]) -
     def send(event: str, session_id: str = "s", cwd: Path | None = None, **more: str) -> str:
         clock[0] += 60
         data = {"hook_event_name": event, "session_id": session_id, "cwd": str(cwd or repo.path), **more}
-        answer = hook.answer(json.dumps(data).encode(), repo.path, os.environ, engine)
+        answer = answered(json.dumps(data).encode(), repo.path, os.environ, engine)
         assert answer.digest.outcome != "failed", answer.digest.why
         if not answer.stdout:
             return ""
@@ -156,7 +157,7 @@ def test_after_a_compaction_every_agent_has_the_fixed_slots_once(
         clock[0] += 60
         golden = json.loads((GOLDEN / agent / f"{name}.json").read_text("utf-8"))
         text = json.dumps({**golden["stdin"], **more}).replace("/home/ada/notes", repo.path.as_posix())
-        return hook.answer(text.encode(), repo.path, golden["environ"], engine).stdout
+        return answered(text.encode(), repo.path, golden["environ"], engine).stdout
 
     assert "keys.md" not in send(prompt)
     assert send(compaction) == ""
@@ -263,7 +264,7 @@ def test_what_came_too_late_was_not_given(
 ) -> None:
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": str(repo.path),
              "prompt": "Where is the orchid stored, and how is it cleaned?"}  # fmt: skip
-    answer = hook.answer(json.dumps(event).encode(), repo.path, os.environ, engine, deadline=1e-9)
+    answer = answered(json.dumps(event).encode(), repo.path, os.environ, engine, deadline=1e-9)
     assert (answer.stdout, answer.digest.outcome) == ("", "late")
     assert ask(tell, "orchid")
 
@@ -275,21 +276,21 @@ def event_of(repo: GitRepo, name: str = "UserPromptSubmit", **more: str) -> byte
 def test_a_start_that_came_too_late_comes_with_the_next_prompt(
     tell: Tell, repo: GitRepo, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    late = hook.answer(event_of(repo, "SessionStart", source="startup"), repo.path, os.environ, engine, deadline=1e-9)
+    late = answered(event_of(repo, "SessionStart", source="startup"), repo.path, os.environ, engine, deadline=1e-9)
     assert (late.stdout, late.digest.outcome) == ("", "late")
     assert "keys.md" in ask(tell, "orchid")
     assert "keys.md" not in ask(tell, "violin")
     clock = iter([0.0, 0.0])  # ready in time for the search, and not after it
     monkeypatch.setattr(hook, "perf_counter", lambda: next(clock, 9.0))
     data = event_of(repo, "SessionStart", source="clear")
-    assert hook.answer(data, repo.path, os.environ, engine, deadline=5.0).digest.why == "past the deadline"
+    assert answered(data, repo.path, os.environ, engine, deadline=5.0).digest.why == "past the deadline"
     monkeypatch.undo()
     assert "keys.md" in ask(tell, "glacier")
 
 
 def test_a_resumed_session_that_came_too_late_is_owed_nothing(tell: Tell, repo: GitRepo, engine: Engine) -> None:
     tell("SessionStart", source="startup")
-    hook.answer(event_of(repo, "SessionStart", source="resume"), repo.path, os.environ, engine, deadline=1e-9)
+    answered(event_of(repo, "SessionStart", source="resume"), repo.path, os.environ, engine, deadline=1e-9)
     assert "keys.md" not in ask(tell, "orchid")
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from answering import answered
 
-from recall_git import beside, hook, recall, trace
+from recall_git import beside, recall, trace
 from trust.trusthelp import lines, note
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def test_itself_is_not_asked_twice(two: tuple[GitRepo, GitRepo], engine: Engine)
 def send(engine: Engine, place: Path) -> str:
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": str(place), "prompt": QUERY}
     environ = {**os.environ}
-    return hook.answer(json.dumps(event).encode(), place, environ, engine).stdout
+    return answered(json.dumps(event).encode(), place, environ, engine).stdout
 
 
 def test_the_users_own_notes_answer_where_recall_is_not_on(
@@ -101,7 +102,7 @@ def test_the_users_own_notes_answer_where_recall_is_not_on(
     (tmp_path / "plain").mkdir()
     clone.git("config", "--global", "recall.idleMinutes", "1")
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "t", "cwd": str(tmp_path / "plain"), "prompt": QUERY}
-    assert "z.md:1" in hook.answer(json.dumps(event).encode(), tmp_path / "plain", {**os.environ}, engine).stdout
+    assert "z.md:1" in answered(json.dumps(event).encode(), tmp_path / "plain", {**os.environ}, engine).stdout
 
 
 def test_a_clones_settings_name_no_source(
