@@ -25,7 +25,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-import numpy.typing as npt
 
 from recall_git import publish, sync
 from recall_git.commands.init import write_nonce
@@ -33,7 +32,7 @@ from recall_git.config import Settings
 from recall_git.engine import Engine
 from recall_git.errors import IndexUnusable, RecallError
 from recall_git.index.store import Store
-from recall_git.index.vectors import Encoder
+from recall_git.index.vectors import Encoded, Encoder
 from recall_git.repo import Repo
 from recall_git.retrieve import View
 from recall_git.search import document_at
@@ -45,8 +44,9 @@ Rows = list[tuple[str, str, int, str, int]]
 class Quick(Encoder):
     """A stand-in for the model: what is killed is our writing, not the multiplication of matrices."""
 
-    def begin(self, texts: Sequence[str]) -> Callable[[], npt.NDArray[np.float32]]:
-        return lambda: np.full((len(texts), 16), 0.25, np.float32)
+    def begin(self, texts: Sequence[str]) -> Callable[[], Encoded]:
+        ones = np.ones(len(texts), np.int64)
+        return lambda: Encoded(np.full((len(texts), 16), 0.25, np.float32), ones.astype(np.uint16), ones)
 
 
 def git(top: Path, *args: str, data: bytes = b"") -> bytes:

@@ -270,9 +270,9 @@ def measure_retrieval(repos: Mapping[str, Path], asked: Sequence[str]) -> dict[s
                 event = {"hook_event_name": "UserPromptSubmit", "session_id": f"r{warm}{number}", "prompt": prompt}
                 data = json.dumps(event).encode()
                 terms = search._rarest(memory.view, analysis.query_terms(prompt))
-                vector = memory.encoder.encode([prompt])[0]
+                question = memory.encoder.ask(prompt)
                 one = (
-                    timed(memory.view.ask, terms, vector),
+                    timed(memory.view.ask, terms, question),
                     timed(search.search, memory, prompt),
                     timed(hook.prepare, data, path, {}, engine),
                 )

@@ -20,15 +20,13 @@ from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import numpy as np
-import numpy.typing as npt
 from kills import rows_of
 
 from recall_git import gitevents, sync
 from recall_git.commands.init import write_nonce
 from recall_git.engine import Engine
 from recall_git.index.store import Store
-from recall_git.index.vectors import Encoder
+from recall_git.index.vectors import Encoded, Encoder
 from recall_git.repo import Repo
 from recall_git.retrieve import View
 from recall_git.select import select
@@ -42,7 +40,7 @@ class Counting(Encoder):
         super().__init__()
         self.texts = 0
 
-    def begin(self, texts: Sequence[str]) -> Callable[[], npt.NDArray[np.float32]]:
+    def begin(self, texts: Sequence[str]) -> Callable[[], Encoded]:
         self.texts += len(texts)
         return super().begin(texts)
 

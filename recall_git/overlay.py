@@ -24,7 +24,7 @@ from recall_git.index import lexical, vectors
 from recall_git.index import store as stores
 from recall_git.index.lexical import FIELDS, Postings
 from recall_git.index.postings import Column, TermTable
-from recall_git.index.vectors import Encoder
+from recall_git.index.vectors import Encoded, Encoder
 from recall_git.repo import Repo
 from recall_git.retrieve import Floats, Mask, View
 from recall_git.search import Memory
@@ -88,14 +88,16 @@ def lay_over(repo: Repo, memory: Memory, *, wait_s: float = WAIT_S) -> Memory:
 class Unsaved(stores.Segment):
     """A segment in memory: what ``View`` asks of one, and nothing on disk."""
 
-    def __init__(self, documents: Sequence[stores.Prepared], counts: Sequence[int], encoded: Floats) -> None:
+    def __init__(self, documents: Sequence[stores.Prepared], counts: Sequence[int], encoded: Encoded) -> None:
         self.name = MARK
-        self.vectors, self.scales = vectors.quantise(encoded)
+        self.vectors, self.scales = vectors.quantise(encoded.vectors)
+        self._pieces = encoded.pieces
         self.documents = documents
         self.counts = counts
         self.docs = np.zeros(len(documents), stores.DOC)
         self.docs["hash"] = [int(document.document.content_hash, 16) for document in documents]
         self.docs["day"] = [document.day for document in documents]
+        self.docs["piece"] = np.cumsum(encoded.counts) - encoded.counts
         self.docs["flags"] = [document.flags for document in documents]
         self.lengths = np.zeros((len(documents), len(FIELDS)), np.uint32)
         found: dict[tuple[str, str], dict[int, int]] = {}

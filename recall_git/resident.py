@@ -67,7 +67,7 @@ class Resident:
         encoder = self._reader.encoder()
         self._writer.share(encoder)
         for text in ("Where do we keep the warm engines?", "検索エンジンはどこですか", "我们把笔记放在哪里"):
-            encoder.encode([gate.judge(text).query or text])
+            encoder.ask(gate.judge(text).query or text)
             analysis.query_terms(text)
         _give_memory_back()
 
@@ -109,8 +109,8 @@ class Resident:
         reader = self._reader
         yield lambda: reader.open(reader.repository(cwd, environ), environ=environ, catch_up=False)
         yield lambda: gate.judge(text)
-        yield lambda: memory.encoder.encode([text])
-        yield lambda: memory.view.ask(analysis.query_terms(text), memory.encoder.encode([text])[0])
+        yield lambda: memory.encoder.ask(text)
+        yield lambda: memory.view.ask(analysis.query_terms(text), memory.encoder.ask(text))
         yield lambda: recall.prompt_digest(memory, text)
 
     def rest(self) -> None:

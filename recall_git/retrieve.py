@@ -6,6 +6,7 @@ index that has grown over thousands of commits ranks like one that was built fro
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,13 +14,15 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from recall_git import bm25
+from recall_git import bm25, nearness
 from recall_git.index import lexical
 from recall_git.index.lexical import FIELDS, Postings
 from recall_git.index.store import Segment, Snapshot
+from recall_git.index.vectors import Question
 from recall_git.types import Document
 
 Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
@@ -28,6 +31,7 @@ class Evidence:
     """What the legs say about every document of the index."""
 
     words: bm25.Scored
+    meant: nearness.Meant
     dense: Floats
     """Cosine, -1…1; -1 outside the view."""
     note_dense: Floats
@@ -61,8 +65,8 @@ class Fusion:
     """Cosine of the section."""
     note_dense: float
     """Cosine of the note's mean vector."""
-    coverage: float = 0.0
-    """Share of the query's rarity in the language at large that the section has; for candidates only."""
+    nearness: float = 0.0
+    """How near the query's pieces come to pieces of the section; for candidates only."""
 
 
 _BLOCK = 512
@@ -125,8 +129,13 @@ class View:
 
     def locate(self, document: int) -> tuple[Segment, int]:
         """Return the segment of *document* and its number there."""
-        at = int(np.searchsorted(self.bases, document, side="right")) - 1
-        return self.segments[at], document - int(self.bases[at])
+        at = bisect_right(self._starts, document) - 1
+        return self.segments[at], document - self._starts[at]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        starts: list[int] = self.bases.tolist()
+        return starts
 
     def postings(self, field: str, term: str) -> list[tuple[int, Postings]]:
         """Return (base, postings) of *term* for each segment that has it."""
@@ -150,12 +159,24 @@ class View:
         found[~self.live] = -1
         return found
 
-    def ask(self, terms: Sequence[str], vector: Floats) -> Evidence:
+    @cached_property
+    def piece_counts(self) -> Ints:
+        """How many sections of the view have each piece of the model; pieces beyond the end are in none."""
+        spans = zip(self.segments, self.bases.tolist(), strict=False)
+        return nearness.counts([segment.pieces_of(self.live[base : base + len(segment)])[1] for segment, base in spans])
+
+    def ask(self, terms: Sequence[str], question: Question) -> Evidence:
         """Ask both legs."""
         words = self.scorer.score(terms)
-        cosines = self.cosines(vector)
+        meant = nearness.weigh(question, self.piece_counts, self.count)
+        cosines = self.cosines(meant.vector)
         summed = np.bincount(self.note[self.live], cosines[self.live], self.notes).astype(np.float32)
-        return Evidence(words, cosines, summed / self.note_spans)
+        return Evidence(words, meant, cosines, summed / self.note_spans)
+
+    def nearness(self, evidence: Evidence, documents: Sequence[int], cosines: nearness.Cosines) -> Floats:
+        """Return (len(documents),): how near what was meant comes to pieces of each section, 1 at most."""
+        found = [segment.pieces(local) for segment, local in map(self.locate, documents)]
+        return nearness.nearness(evidence.meant, found, cosines)
 
     def reachable(self, frequencies: Sequence[int]) -> float:
         """Return the BM25F that a section would come near to if every term of a query stood in it often."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
-import numpy.typing as npt
 
 from recall_git import analysis, claim, rank
 from recall_git.bm25 import idf
@@ -20,7 +19,7 @@ from recall_git.retrieve import Evidence, Floats, Fusion, View
 from recall_git.types import Document, Hit
 
 FUSIONS = {
-    "hybrid": Fusion(lexical=1.0, note_lexical=0.4, dense=0.12, note_dense=0.2, coverage=0.08),
+    "hybrid": Fusion(lexical=1.0, note_lexical=0.3, dense=0.12, note_dense=0.4, nearness=0.6),
     "lexical": Fusion(lexical=1.0, note_lexical=0.0, dense=0.0, note_dense=0.0),
     "dense": Fusion(lexical=0.0, note_lexical=0.0, dense=1.0, note_dense=0.0),
 }
@@ -36,8 +35,8 @@ MAX_TERMS = 64
 NAME_SHARE = 0.4
 """Share of a query's rarity in the language at large that a title must be to be named by it. Without this, 'link' names
 the note on links in every question about a link (obshelp-ja nDCG@10 .892 → .872; with it .897)."""
-FLOOR_COSINE = 0.2
-"""A document that shares no word with the query is a candidate only above this cosine."""
+FLOOR_COSINE, FLOOR_NEARNESS = 0.2, 0.5
+"""A document that shares no word with the query is a candidate only above this cosine, or when it comes so near."""
 
 
 @dataclass(frozen=True)
@@ -78,31 +77,33 @@ def search(memory: Memory, text: str, *, limit: int = 10, legs: str = "hybrid", 
     view = memory.view
     parsed = parse(text) if language and speaks_query_language(text) else None
     terms = _rarest(view, list(parsed.words) if parsed else analysis.query_terms(text))
-    evidence = view.ask(terms, memory.encoder.encode([text])[0])
+    evidence = view.ask(terms, memory.encoder.ask(text))
     fusion = FUSIONS[legs]
     fused = view.fuse(evidence, fusion)
     if parsed:
         fused[~view.matching(parsed)] = -np.inf
-    candidates = _candidates(view, evidence, fused, matched=parsed is not None)
+    candidates, near = _candidates(memory, evidence, fused, matched=parsed is not None)
     if not candidates:
         return Found((), False, "nothing-found", {})
-    weighed = Weighed(view, terms, evidence, candidates)
-    hits = _hits(view, evidence, weighed, fused[candidates] + fusion.coverage * weighed.coverage)
+    weighed = Weighed(view, terms, evidence, candidates, near)
+    hits = _hits(view, evidence, weighed, fused[candidates] + np.float32(fusion.nearness) * near)
     ordered = rank.order(hits, (*DEFAULT_WEIGHTS, *memory.settings.weight))
     named = [] if parsed or legs != "hybrid" else rank.named(ordered, text, weighed.is_name)
     return _judged(weighed.features(), memory.settings.gate, ordered, named, limit)
 
 
-def _candidates(view: View, evidence: Evidence, fused: Floats, *, matched: bool) -> list[int]:
-    """Return the documents that are looked at, best first; unless *matched* already, each says something."""
-    best = [number for number in view.best(fused, CANDIDATES) if fused[number] > -np.inf]
-    if matched:
-        return best
-    seen = evidence.lexical[best] + (evidence.dense[best] >= FLOOR_COSINE)
-    return [number for number, there in zip(best, seen.tolist(), strict=True) if there]
+def _candidates(memory: Memory, evidence: Evidence, fused: Floats, *, matched: bool) -> tuple[list[int], Floats]:
+    """Return the documents that are looked at, best first, and how near each comes to the query.
+
+    Each of them says something, unless it is *matched* already.
+    """
+    best = [number for number in memory.view.best(fused, CANDIDATES) if fused[number] > -np.inf]
+    near = memory.view.nearness(evidence, best, memory.encoder.cosines)
+    seen = (evidence.lexical[best] > 0) | (evidence.dense[best] >= FLOOR_COSINE) | (near >= FLOOR_NEARNESS) | matched
+    return [number for number, there in zip(best, seen.tolist(), strict=True) if there], near[seen]
 
 
-def _hits(view: View, evidence: Evidence, weighed: Weighed, scores: npt.NDArray[np.float64]) -> list[Hit]:
+def _hits(view: View, evidence: Evidence, weighed: Weighed, scores: Floats) -> list[Hit]:
     """Return a hit for each candidate, in their order, with the evidence for it."""
     strength = weighed.strength(_strong(view, evidence.frequencies)).tolist()
     matched, likely = weighed.matched(), weighed.likely()
@@ -145,14 +146,15 @@ class Weighed:
     nothing (against bigrams as units: AUC .977 → .990 on questions put to another set's notes).
     """
 
-    def __init__(self, view: View, terms: Sequence[str], evidence: Evidence, candidates: Sequence[int]) -> None:
+    def __init__(
+        self, view: View, terms: Sequence[str], evidence: Evidence, candidates: Sequence[int], near: Floats
+    ) -> None:
         self.candidates = candidates
         has = self._has_term = evidence.words.has(candidates)
         units = _units(terms)
         self._units = [terms[unit] for unit, _ in units]
         self._has = np.array([np.any(has[rows], axis=0) for _, rows in units]).reshape(len(units), len(candidates))
         worth = self._worth = np.array([rarity(unit) for unit in self._units])
-        known = np.array([any(evidence.frequencies[row] for row in rows) for _, rows in units], bool)
         whole = max(float(worth.sum()), 1e-9)
         self.coverage = worth @ self._has / whole
         features = {
@@ -160,9 +162,8 @@ class Weighed:
             "evidence": np.log1p(worth @ self._has),
             "rarest": np.max(worth[:, None] * self._has, axis=0, initial=0),
             "size": np.log1p(view.lengths[list(candidates)].sum(axis=1)),
-            "share": evidence.lexical[list(candidates)] / view.reachable(evidence.frequencies),
             "cosine": evidence.dense[list(candidates)],
-            "unknown": np.full(len(candidates), float(worth[~known].sum()) / whole),
+            "nearness": near,
         }
         self._features = {name: values.astype(np.float64) for name, values in features.items()}
 
@@ -181,10 +182,10 @@ class Weighed:
         return found
 
     def features(self) -> dict[str, float]:
-        """Return what ``claim`` judges by: of the section that covers most, with the best share and cosine of all."""
+        """Return what ``claim`` judges by: the section that covers most, with the best cosine and nearness of all."""
         best = int(np.argmax(self.coverage))
         found = {name: float(values[best]) for name, values in self._features.items()}
-        return {**found, **{name: float(self._features[name].max()) for name in ("share", "cosine")}}
+        return {**found, **{name: float(self._features[name].max()) for name in ("cosine", "nearness")}}
 
     def likely(self) -> list[float]:
         """Return how likely each candidate by itself answers, 0…1."""

@@ -19,7 +19,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Row = dict[str, object]
 
-NAMES = ("coverage", "evidence", "rarest", "size", "share", "cosine", "unknown")
+NAMES = ("coverage", "evidence", "rarest", "size", "cosine", "nearness")
 SHARE = {"cross": 3.0, "smalltalk": 0.3, "requests": 1.5}
 """Weight of a kind of off-topic sample beside 1: trigger rules meet most small talk before the claim does, and a
 question about the same sort of thing is the hard case."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float32]
+from recall_git.index.table import Table
 
 KEPT_RUNS = 16_384
 """Distinct words that stay cut, some 3 MB."""
@@ -66,20 +65,11 @@ class Pieces:
         self._unknown_score = min(self._scores) - UNKNOWN_PENALTY
         self._longest = max(map(len, self._numbers))
         arrays = _arrays(folder / "model.safetensors")
-        self._weights, self._rows, self._table = arrays["weights"], arrays["mapping"], arrays["embeddings"]
-        self.dim = int(self._table.shape[1])
+        self.table = Table(arrays["embeddings"], arrays["weights"], arrays["mapping"])
         self._kept = lru_cache(KEPT_RUNS)(self._cut)
 
-    def means(self, found: Sequence[Sequence[int]]) -> Floats:
-        """Return (len(found), dim) float32, the mean of each text's pieces; zeros for a text without any."""
-        means = np.zeros((len(found), self.dim), np.float32)
-        for row, ids in enumerate(found):
-            if ids:
-                means[row] = (self._table[self._rows[ids]] * self._weights[ids][:, None]).mean(axis=0)
-        return means
-
-    def pieces(self, text: str) -> list[int]:
-        """Return the numbers of the pieces of *text*, in order, without the unknown."""
+    def tokens(self, text: str) -> list[int]:
+        """Return the tokens of *text*, in order, without the unknown."""
         found: list[int] = []
         for cjk, word in _find(_normal(text)):
             run = cjk or f"▁{word}"

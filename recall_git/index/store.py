@@ -36,9 +36,10 @@ from recall_git.errors import IndexBusy, IndexUnusable, IndexUnwritable
 from recall_git.index import lexical, postings, vectors
 from recall_git.index.lexical import Postings
 from recall_git.index.postings import TermTable
+from recall_git.index.vectors import Encoded
 from recall_git.types import Document
 
-FORMAT = 3
+FORMAT = 4
 """Version of this layout; part of the folder's name, so two installed versions keep an index each."""
 KEPT_VIEWS = 512
 """Views beyond this number are dropped, least recently written first; they are cheap to make again."""
@@ -49,8 +50,11 @@ OLD_VERSION_S = 30 * 86400
 
 FILE = np.dtype([("key", "<u8"), ("first", "<u4"), ("count", "<u4")])
 """One note: its key, its first document in the segment and how many it has (0: a file without a section)."""
-DOC = np.dtype([("hash", "<u8"), ("offset", "<u8"), ("day", "<i4"), ("flags", "<u2"), ("section", "<u2")])
-"""One document: content hash, offset of its row, front-matter date (days since 1970, -1 none), flags, ordinal."""
+DOC = np.dtype(
+    [("hash", "<u8"), ("offset", "<u8"), ("piece", "<u8"), ("day", "<i4"), ("flags", "<u2"), ("section", "<u2")]
+)
+"""One document: content hash, offset of its row, its first piece, front-matter date (days since 1970, -1 none), flags,
+ordinal."""
 VIEW = np.dtype([("key", "<u8"), ("time", "<i8")])
 """One note of a tree: its key, and the author time of the commit that last set it; sorted by key.
 
@@ -144,6 +148,7 @@ class Segment:
         """(n, dim) int8, memory-mapped."""
         self.scales: npt.NDArray[np.float32] = np.load(self.folder / "scales.npy")
         """(n,) float32: ``vectors * scales`` has rows of unit length."""
+        self._pieces = np.load(self.folder / "pieces.npy", mmap_mode="r")
         self._rows = _mapped(self.folder / "rows.jsonl")
         self.lexical = lexical.LexicalSegment(self.folder, self.lengths)
         self._release = weakref.finalize(self, self.lexical.close)  # at the latest when it is forgotten
@@ -171,6 +176,18 @@ class Segment:
         found = Document(*values)
         return replace(found, author=author) if author else found
 
+    def pieces(self, number: int) -> npt.NDArray[Any]:
+        """Return the different pieces of the model that document *number* has, ascending."""
+        starts = self.docs["piece"]
+        end = int(starts[number + 1]) if number + 1 < len(starts) else len(self._pieces)
+        return np.asarray(self._pieces[int(starts[number]) : end])
+
+    def pieces_of(self, wanted: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+        """Return the sizes and the pieces, end to end, of the documents in the mask *wanted*."""
+        sizes = np.diff(np.append(self.docs["piece"], len(self._pieces))).astype(np.int64)
+        every = np.asarray(self._pieces)
+        return sizes[wanted], every if wanted.all() else every[np.repeat(wanted, sizes)]
+
     def row_bytes(self, wanted: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], bytes]:
         """Return the sizes and the bytes, end to end, of the rows of the documents in the mask *wanted*."""
         sizes = np.diff(np.append(self.docs["offset"], len(self._rows))).astype(np.int64)
@@ -179,6 +196,7 @@ class Segment:
     def rest(self) -> None:
         """Let go of what was read of the files, but for the vectors, which every prompt reads whole."""
         self.terms.rest()
+        postings.rest(self._pieces)
         postings.rest(self._rows)
 
     def find(self, keys: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
@@ -400,10 +418,11 @@ class Writer:
         for left in store.folder.glob("tmp-*"):  # of a writer that was killed
             _remove(left)
 
-    def add(self, files: Sequence[PreparedFile], encoded: Callable[[], npt.NDArray[np.float32]]) -> None:
+    def add(self, files: Sequence[PreparedFile], encoded: Callable[[], Encoded]) -> None:
         """Write *files* as a new segment and publish it.
 
-        *encoded* returns the vectors, (documents, dim) in the files' order; it is asked last, it may take long.
+        *encoded* returns what the model makes of the documents, in the files' order; it is asked last, it may take
+        long.
         """
         documents = [document for file in files for document in file.documents]
 
@@ -420,7 +439,9 @@ class Writer:
             table = np.zeros(len(files), FILE)
             table["key"] = [file.key for file in files]
             table["count"], table["first"] = counts, np.cumsum(counts) - counts
-            _save(folder, table, docs, lengths, *vectors.quantise(encoded()))
+            found = encoded()
+            docs["piece"] = np.cumsum(found.counts) - found.counts
+            _save(folder, table, docs, lengths, *vectors.quantise(found.vectors), found.pieces)
             (folder / "rows.jsonl").write_bytes(b"".join(rows))
 
         self._publish([*self.current.segments, self._new_segment(fill)])
@@ -449,11 +470,14 @@ class Writer:
             docs = np.concatenate([segment.docs[docs] for segment, _, docs in chosen])
             sizes = np.concatenate([size for size, _ in rows])
             docs["offset"] = np.cumsum(sizes) - sizes
+            pieces = [segment.pieces_of(docs) for segment, _, docs in chosen]
+            counts = np.concatenate([count for count, _ in pieces])
+            docs["piece"] = np.cumsum(counts) - counts
             table = np.concatenate([segment.files[files] for segment, files, _ in chosen])
             table["first"] = np.cumsum(table["count"]) - table["count"]
             flat = np.concatenate([np.asarray(segment.vectors)[docs] for segment, _, docs in chosen])
             scales = np.concatenate([segment.scales[docs] for segment, _, docs in chosen])
-            _save(folder, table, docs, lengths, flat, scales)
+            _save(folder, table, docs, lengths, flat, scales, np.concatenate([found for _, found in pieces]))
             (folder / "rows.jsonl").write_bytes(b"".join(data for _, data in rows))
 
         self._publish([*rest, self._new_segment(fill)])
@@ -534,8 +558,9 @@ def _save(
     lengths: npt.NDArray[np.uint32],
     flat: npt.NDArray[np.int8],
     scales: npt.NDArray[np.float32],
+    pieces: npt.NDArray[Any],
 ) -> None:
-    arrays = {"files": files, "docs": docs, "lengths": lengths, "vectors": flat, "scales": scales}
+    arrays = {"files": files, "docs": docs, "lengths": lengths, "vectors": flat, "scales": scales, "pieces": pieces}
     for name, values in arrays.items():
         np.save(folder / f"{name}.npy", values)
 

@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -21,6 +22,7 @@ import numpy.typing as npt
 
 from recall_git.errors import ModelUnusable
 from recall_git.index.pieces import Pieces
+from recall_git.index.table import Floats, Table, unit
 
 BUNDLED = Path(__file__).parent.parent / "model"
 """The model that comes with the package."""
@@ -68,6 +70,33 @@ def _stamp(path: Path) -> tuple[int, int, int]:
     return status.st_mtime_ns, status.st_ino, status.st_size
 
 
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Texts as a model sees them: what the index keeps of them."""
+
+    vectors: Floats
+    """(n, dim) rows of unit length; a text without a known piece has zeros."""
+    pieces: npt.NDArray[Any]
+    """The different pieces of each text (rows of the model's table), ascending, end to end."""
+    counts: npt.NDArray[np.int64]
+    """(n,) how many pieces each text has."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[Encoded]) -> Encoded:
+        """Return *parts* end to end."""
+        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query as a model sees it."""
+
+    pieces: npt.NDArray[np.intp]
+    """(n,) its pieces (rows of the model's table) in order; one that comes twice stands twice."""
+    vectors: Floats
+    """(n, dim) a vector for each, as long as the piece says much in the language at large."""
+
+
 class Encoder:
     """A model, loaded when the first text is encoded. *model* is a folder, '' for the bundled one, or a hub id that
     the user asked for."""
@@ -76,25 +105,38 @@ class Encoder:
         self._name = model
         self._folder = Path(model).expanduser() if model else BUNDLED
 
-    def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return (len(texts), dim) float32, rows of unit length; a text without a known piece gives zeros.
+    def encode(self, texts: Sequence[str]) -> Encoded:
+        """Return what the model makes of *texts*. Raises ModelUnusable when it cannot be loaded."""
+        return self.begin(texts)()
 
-        Raises ModelUnusable when the model cannot be loaded.
-        """
-        return _unit(self.begin(texts)())
-
-    def begin(self, texts: Sequence[str]) -> Callable[[], npt.NDArray[np.float32]]:
+    def begin(self, texts: Sequence[str]) -> Callable[[], Encoded]:
         """Do the part that leaves the interpreter free for other threads; return the rest of ``encode``."""
+        cut = self._cut(texts)
+        return lambda: _encoded(self._table, cut)
+
+    def ask(self, text: str) -> Question:
+        """Return what the model makes of a query. Raises ModelUnusable when it cannot be loaded."""
+        tokens = self._cut([text])[0]
+        return Question(self._table.pieces(tokens), self._table.vectors(tokens))
+
+    def cosines(self, pieces: npt.NDArray[Any], vectors: Floats) -> Floats:
+        """Return (len(pieces), len(vectors)): how near each piece comes to *vectors* of unit length."""
+        return self._table.cosines(pieces, vectors)
+
+    def _cut(self, texts: Sequence[str]) -> list[list[int]]:
         sound = [_sound(text) for text in texts]
-        pieces = self._pieces
-        if pieces is not None:
-            cut = [pieces.pieces(text) for text in sound] if len(sound) <= FEW_TEXTS else self._model.tokenize(sound)
-            return lambda: pieces.means(cut)
-        if sound:
-            found = np.asarray(self._model.encode(sound, use_multiprocessing=False), np.float32)
-        else:
-            found = np.zeros((0, int(self._model.dim)), np.float32)
-        return lambda: found
+        if self._pieces is not None and len(sound) <= FEW_TEXTS:
+            return [self._pieces.tokens(text) for text in sound]
+        found: list[list[int]] = self._model.tokenize(sound)
+        return found
+
+    @property
+    def _table(self) -> Table:
+        return self._pieces.table if self._pieces is not None else self._library_table
+
+    @cached_property
+    def _library_table(self) -> Table:
+        return Table(self._model.embedding, self._model.weights, self._model.token_mapping)
 
     @cached_property
     def _pieces(self) -> Pieces | None:
@@ -122,7 +164,7 @@ class Behind:
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
         self._waiting: list[str] = []
-        self._parts: list[Future[Callable[[], npt.NDArray[np.float32]]]] = []
+        self._parts: list[Future[Callable[[], Encoded]]] = []
         self._thread: ThreadPoolExecutor | None = None
 
     def add(self, texts: Sequence[str]) -> None:
@@ -133,22 +175,23 @@ class Behind:
             self._parts.append(self._thread.submit(self._encoder.begin, self._waiting))
             self._waiting = []
 
-    def result(self) -> npt.NDArray[np.float32]:
-        """Return the vectors of all texts, as ``Encoder.encode`` does; raises what that raises."""
+    def result(self) -> Encoded:
+        """Return all texts as ``Encoder.encode`` does; raises what that raises."""
         try:
-            parts = [_unit(part.result()()) for part in self._parts]
+            parts = [part.result()() for part in self._parts]
         finally:
             if self._thread is not None:
                 self._thread.shutdown(cancel_futures=True)
         if self._waiting or not parts:
             parts.append(self._encoder.encode(self._waiting))
-        return np.concatenate(parts)
+        return Encoded.joined(parts)
 
 
-def _unit(found: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    norms = np.linalg.norm(found, axis=1, keepdims=True)
-    unit: npt.NDArray[np.float32] = np.divide(found, norms, out=np.zeros_like(found), where=norms > 0)
-    return unit
+def _encoded(table: Table, cut: Sequence[Sequence[int]]) -> Encoded:
+    pieces = [np.unique(table.pieces(tokens)).astype(table.dtype) for tokens in cut]
+    counts = np.array([len(found) for found in pieces], np.int64)
+    flat = np.concatenate([np.zeros(0, table.dtype), *pieces])
+    return Encoded(unit(table.means(cut)), flat, counts)
 
 
 def _sound(text: str) -> str:
@@ -156,7 +199,7 @@ def _sound(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def quantise(vectors: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
+def quantise(vectors: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
     """Return (n, dim) int8 and (n,) float32 scales with ``vectors ≈ int8 * scale``."""
     scales = (np.abs(vectors).max(axis=1, initial=0) / 127).astype(np.float32)
     safe = np.where(scales > 0, scales, 1)

@@ -187,11 +187,12 @@ sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from recall_git import sync
 from recall_git.repo import Repo
-from recall_git.index.vectors import Encoder
+from recall_git.index.vectors import Encoded, Encoder
 import numpy as np
 class Quick(Encoder):
-    def __init__(self): self.dim = 4
-    def encode(self, texts): return np.ones((len(texts), 4), np.float32) / 2
+    def begin(self, texts):
+        ones = np.ones(len(texts), np.int64)
+        return lambda: Encoded(np.ones((len(texts), 4), np.float32) / 2, ones.astype(np.uint16), ones)
 repo = Repo.discover(Path(sys.argv[2]))
 for revision in sys.argv[3:]:
     sync.refresh(repo, sync.settings_of(repo)[0], commit=repo.resolve(revision), encoder=Quick())

@@ -54,23 +54,25 @@ def library() -> Encoder:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_text_is_cut_as_the_library_cuts_it(pieces: Pieces, library: Encoder, text: str) -> None:
-    assert pieces.pieces(text) == list(library._model.tokenize([text])[0])
+    assert pieces.tokens(text) == list(library._model.tokenize([text])[0])
 
 
 @settings(max_examples=300, deadline=None)
 @given(text=LETTERS)
 def test_any_text_is_cut_as_the_library_cuts_it(pieces: Pieces, library: Encoder, text: str) -> None:
-    assert pieces.pieces(text) == list(library._model.tokenize([text])[0])
+    assert pieces.tokens(text) == list(library._model.tokenize([text])[0])
 
 
 def test_few_texts_and_many_get_the_same_bits_and_nearly_the_librarys(monkeypatch: pytest.MonkeyPatch) -> None:
     few = Encoder().encode(TEXTS)
     library = Encoder()._model.encode(TEXTS)
-    np.testing.assert_allclose(few, library, atol=2e-6)
+    np.testing.assert_allclose(few.vectors, library, atol=2e-6)
     monkeypatch.setattr(vectors, "FEW_TEXTS", 0)
     many = Encoder().encode(TEXTS)
-    np.testing.assert_array_equal(few, many)
-    assert few.any(axis=1).sum() >= len(TEXTS) - 4
+    np.testing.assert_array_equal(few.vectors, many.vectors)
+    np.testing.assert_array_equal(few.pieces, many.pieces)
+    np.testing.assert_array_equal(few.counts, many.counts)
+    assert few.vectors.any(axis=1).sum() >= len(TEXTS) - 4
 
 
 def test_another_kind_of_tokenizer_is_left_to_the_library(tmp_path: Path) -> None:
@@ -81,4 +83,4 @@ def test_another_kind_of_tokenizer_is_left_to_the_library(tmp_path: Path) -> Non
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
     with pytest.raises(ValueError, match="kind"):
         Pieces(folder)
-    assert Encoder(str(folder)).encode(["ｶﾀｶﾅ backups"]).shape == (1, 256)
+    assert Encoder(str(folder)).encode(["ｶﾀｶﾅ backups"]).vectors.shape == (1, 256)

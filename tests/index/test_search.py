@@ -104,8 +104,8 @@ def test_an_index_grown_over_many_commits_ranks_like_a_fresh_one(repo: GitRepo) 
 
 def test_the_scores_of_notes_are_those_of_their_sections_together(memory: Memory) -> None:
     view = memory.view
-    vector = memory.encoder.encode(["nightly dumps"])[0]
-    evidence = view.ask(["postgr"], vector)
+    evidence = view.ask(["postgr"], memory.encoder.ask("nightly dumps"))
+    vector = memory.encoder.encode(["nightly dumps"]).vectors[0]
     note = next(int(view.note[n]) for n in range(len(view.live)) if evidence.lexical[n] > 0)
     sections = np.flatnonzero(view.note == note)
     assert evidence.note_lexical[note] > 0
@@ -117,7 +117,7 @@ def test_the_scores_of_notes_are_those_of_their_sections_together(memory: Memory
 
 def test_what_the_notes_have_no_words_for_is_left_to_meaning(memory: Memory) -> None:
     view, hybrid = memory.view, FUSIONS["hybrid"]
-    evidence = view.ask(["port"], memory.encoder.encode(["a queue that loses jobs"])[0])
+    evidence = view.ask(["port"], memory.encoder.ask("a queue that loses jobs"))
     unknown = replace(evidence, words=replace(evidence.words, frequencies=(*evidence.frequencies, *[0] * 9)))
     by_words, by_meaning = int(np.argmax(evidence.lexical)), int(np.argmax(evidence.dense))
     assert by_words != by_meaning
@@ -129,14 +129,16 @@ def test_a_hybrid_score_is_the_weighted_sum_of_its_evidence(memory: Memory) -> N
     prompt, hybrid = "nightly dumps of the database", FUSIONS["hybrid"]
     best = search(memory, prompt).hits[0]
     view, words = memory.view, query_terms(prompt)
-    evidence = view.ask(words, memory.encoder.encode([prompt])[0])
+    evidence = view.ask(words, memory.encoder.ask(prompt))
     number = int(np.argmax(evidence.lexical))
     note, most = view.note[number], view.reachable(evidence.frequencies)
     expected = hybrid.lexical * evidence.lexical[number] / most
     expected += hybrid.note_lexical * evidence.note_lexical[note] / most
     expected += hybrid.dense * evidence.dense[number] + hybrid.note_dense * evidence.note_dense[note]
     assert best.document.heading == ("Backups",)
-    assert best.score == pytest.approx(expected + hybrid.coverage * best.coverage, abs=1e-5)
+    near = float(view.nearness(evidence, [number], memory.encoder.cosines)[0])
+    assert 0 < near <= 1
+    assert best.score == pytest.approx(expected + hybrid.nearness * near, abs=1e-5)
 
 
 def test_the_query_language_restricts_what_is_ranked(memory: Memory) -> None:
@@ -254,7 +256,7 @@ def test_a_title_that_is_only_a_word_of_the_question_is_not_named(repo: GitRepo)
 @pytest.mark.parametrize("gate", ["strict", "normal", "open"])
 def test_the_claim_grows_with_the_evidence(gate: str) -> None:
     weak = dict.fromkeys(claim.COEFFICIENTS, 0.0)
-    strong = {**weak, "coverage": 1.0, "evidence": 3.2, "share": 0.6, "rarest": 5.0, "size": 4.0, "cosine": 0.7}
+    strong = {**weak, "coverage": 1.0, "evidence": 3.2, "rarest": 5.0, "size": 4.0, "cosine": 0.7, "nearness": 0.8}
     assert claim.judge(weak, gate).level == "none"
     assert claim.judge(strong, gate).level == "entries"
     assert claim.probability(weak) < claim.probability(strong)

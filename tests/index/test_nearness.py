@@ -1,0 +1,124 @@
+"""Nearness: each piece of a query finds the piece of a section that means most the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recall_git import nearness
+from recall_git.index.table import Table, unit
+from recall_git.index.vectors import Encoder, Question
+from recall_git.search import search
+from tests.conftest import GitRepo
+from tests.index.test_search import enable, memory_of
+
+ROWS = np.random.default_rng(4).normal(size=(30, 8)).astype(np.float32)
+ROWS[7] = 0
+TABLE = Table(ROWS)
+
+
+def plain(meant: nearness.Meant, sections: list[list[int]]) -> list[float]:
+    """Return what ``nearness`` promises, one piece after the other."""
+    directions = unit(ROWS)
+    found = []
+    for pieces in sections:
+        best = [max(float(one @ directions[piece]) for piece in pieces) for one in meant.directions if pieces]
+        found.append(float(np.dot(meant.weights, best)) if best else 0.0)
+    return found
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    asked=st.lists(st.integers(0, 29), max_size=6),
+    sections=st.lists(st.lists(st.integers(0, 29), max_size=9, unique=True).map(sorted), max_size=5),
+)
+def test_it_is_the_weighed_sum_of_the_best_cosines(asked: list[int], sections: list[list[int]]) -> None:
+    question = Question(np.array(asked, np.intp), TABLE.vectors(asked))
+    meant = nearness.weigh(question, np.zeros(0, np.int64), 10)
+    arrays = [np.array(pieces, np.uint16) for pieces in sections]
+    found = nearness.nearness(meant, arrays, TABLE.cosines)
+    np.testing.assert_allclose(found, plain(meant, sections), atol=1e-5)
+    assert (np.abs(found) <= 1 + 1e-5).all()
+
+
+def test_a_piece_that_few_sections_have_weighs_more() -> None:
+    question = Question(np.array([1, 2]), np.eye(2, 8, dtype=np.float32))
+    meant = nearness.weigh(question, np.array([0, 90, 2]), 100)
+    assert meant.weights[1] > 5 * meant.weights[0]
+    assert meant.weights.sum() == pytest.approx(1)
+
+
+def test_a_piece_that_says_nothing_in_the_language_at_large_weighs_nothing() -> None:
+    question = Question(np.array([1, 2]), np.array([[0.01] + [0] * 7, [1.0] + [0] * 7], np.float32))
+    meant = nearness.weigh(question, np.zeros(0, np.int64), 100)
+    assert meant.weights[0] < 0.001
+
+
+def test_of_a_long_query_the_pieces_that_say_most_are_kept_in_order() -> None:
+    spans = np.linspace(1, 2, nearness.MOST_PIECES + 40, dtype=np.float32)
+    vectors = np.zeros((len(spans), 8), np.float32)
+    vectors[:, 0] = spans
+    meant = nearness.weigh(Question(np.arange(len(spans)), vectors), np.zeros(0, np.int64), 100)
+    assert len(meant.weights) == len(meant.directions) == nearness.MOST_PIECES
+    assert (np.diff(meant.weights) > 0).all()
+
+
+def test_pieces_are_counted_over_all_parts() -> None:
+    parts = [np.array([1, 3], np.uint16), np.zeros(0, np.uint16), np.array([3], np.uint16)]
+    assert nearness.counts(parts).tolist() == [0, 1, 0, 2]
+    assert len(nearness.counts([])) == 0
+
+
+def test_the_index_keeps_the_pieces_of_each_section_when_segments_merge(repo: GitRepo) -> None:
+    texts = {
+        f"n{number}.md": f"# Title {number}\n\nWords {number} of pear and quince {number * 7}.\n" for number in range(9)
+    }
+    repo.commit({"first.md": "# First\n\nFirst.\n"})
+    engine = enable(repo)
+    repo.git("rm", "-q", "first.md")
+    for path, text in texts.items():
+        repo.commit({path: text})
+        view = memory_of(repo, engine).view
+    encoder, seen = Encoder(), 0
+    for number in np.flatnonzero(view.live).tolist():
+        segment, local = view.locate(number)
+        document = segment.document(local)
+        title, _, body = texts[document.path].partition("\n\n")
+        expected = encoder.encode([f"{title.removeprefix('# ')}\n{body.strip()}"])
+        assert segment.pieces(local).tolist() == expected.pieces.tolist()
+        seen += 1
+    assert seen == 9
+    assert len(view.segments) < 9  # some were merged
+    counted = view.piece_counts
+    assert counted.sum() == sum(
+        len(segment.pieces(local)) for segment, local in map(view.locate, np.flatnonzero(view.live).tolist())
+    )
+
+
+NOTES = {
+    "album.md": "# Album\n\nEvery photo is named after the day, the place and whoever took it, and then it is put "
+    "into the folder of the year with its date and the names of those who are on it.\n",
+    "kitchen.md": "# Kitchen\n\nBread is baked before the cooks leave, and the baker signs the list of loaves.\n",
+    "garden.md": "# Garden\n\nRoses are pruned before the frost, and the gardener signs the list of beds.\n",
+}
+
+
+@pytest.mark.parametrize("prompt", ["photograph", "照片", "写真"])
+def test_a_word_that_no_note_has_finds_the_note_that_means_it(repo: GitRepo, prompt: str) -> None:
+    repo.commit(NOTES)
+    found = search(memory_of(repo, enable(repo)), prompt)
+    assert found.hits[0].document.path == "album.md"
+    assert found.hits[0].lexical == 0
+    assert not found.inject
+
+
+def test_another_model_has_pieces_too(tmp_path: Path) -> None:
+    table = Table(np.zeros((70_000, 4), np.int8), np.ones(3, np.float32), np.array([5, 69_999, 5]))
+    assert table.dtype is np.uint32
+    assert table.pieces([0, 1, 2]).tolist() == [5, 69_999, 5]
+    assert table.vectors([]).shape == (0, 4)
+    assert table.cosines(np.array([5]), np.ones((1, 4), np.float32)).tolist() == [[0.0]]
