@@ -183,7 +183,7 @@ class Engine:
 
         What the index lacks is indexed first when it is little or was asked for by name; otherwise
         the newest view there is answers and ``behind`` is True. With *catch_up* False nothing is ever
-        written. Raises NotEnabled, NoCommits, BadRevision, IndexUnusable.
+        written. Raises NotEnabled, NoCommits, BadRevision, IndexUnusable, ModelUnusable.
         """
         head = repo.head()
         settings, problems, identity = self.settings(repo, head, environ, flags)
@@ -199,7 +199,7 @@ class Engine:
                 view = self._view(repo, store, sync.view_name(commit, settings))
         if view is None:
             behind = True
-            view, commit = self._newest(repo, store, commit)
+            view, commit = self._newest(repo, store, settings.model)
         memory = Memory(commit.oid, commit.author_time, settings, view, self.encoder(settings.model), identity)
         return Opened(repo, memory, problems, behind)
 
@@ -254,10 +254,14 @@ class Engine:
             return False
         return True
 
-    def _newest(self, repo: Repo, store: stores.Store, wanted: Commit) -> tuple[View, Commit]:
-        """Return the last view that was indexed and its commit; raises IndexUnusable when there is none."""
+    def _newest(self, repo: Repo, store: stores.Store, model: str) -> tuple[View, Commit]:
+        """Return the last view that was indexed and its commit.
+
+        Raises IndexUnusable when there is none, ModelUnusable when it is the model that nothing can be indexed with.
+        """
         snapshot = self._kept(repo).snapshot
         if snapshot is None or not snapshot.last:
+            self.encoder(model).encode(())
             raise IndexUnusable("it does not hold this commit yet")
         view = self._view(repo, store, snapshot.last["view"])
         if view is None:

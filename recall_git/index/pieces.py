@@ -65,7 +65,7 @@ class Pieces:
         self._unknown_score = min(self._scores) - UNKNOWN_PENALTY
         self._longest = max(map(len, self._numbers))
         arrays = _arrays(folder / "model.safetensors")
-        self.table = Table(arrays["embeddings"], arrays["weights"], arrays["mapping"])
+        self.table = Table(arrays["embeddings"], arrays["weights"], arrays["mapping"], tokens=len(vocabulary))
         self._kept = lru_cache(KEPT_RUNS)(self._cut)
 
     def tokens(self, text: str) -> list[int]:

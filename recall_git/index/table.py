@@ -17,12 +17,19 @@ _BLOCK = 256
 class Table:
     """*rows* (n, dim) hold directions; *weights* and *mapping*, if any, have a factor and a row for each token.
 
-    Tokens that mean the same share a row. A token's vector is as long as the token says much.
+    Tokens that mean the same share a row. A token's vector is as long as the token says much. Raises ValueError unless
+    each of so many *tokens* has a row and a weight.
     """
 
     def __init__(
-        self, rows: npt.NDArray[Any], weights: npt.NDArray[Any] | None = None, mapping: npt.NDArray[Any] | None = None
+        self,
+        rows: npt.NDArray[Any],
+        weights: npt.NDArray[Any] | None = None,
+        mapping: npt.NDArray[Any] | None = None,
+        *,
+        tokens: int,
     ) -> None:
+        _check(tokens, rows, weights, mapping)
         self._rows, self._weights, self._mapping = rows, weights, mapping
         self.dim = int(rows.shape[1])
         self.dtype = np.uint16 if len(rows) <= 1 << 16 else np.uint32
@@ -54,6 +61,16 @@ class Table:
             spans = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
             np.divide(rows @ vectors.T, spans, out=found[start : start + _BLOCK], where=spans > 0)
         return found
+
+
+def _check(
+    tokens: int, rows: npt.NDArray[Any], weights: npt.NDArray[Any] | None, mapping: npt.NDArray[Any] | None
+) -> None:
+    named = np.arange(len(rows)) if mapping is None else mapping
+    factors = np.ones(len(named)) if weights is None else weights
+    shaped = (rows.ndim, named.ndim, factors.ndim) == (2, 1, 1) and rows.size and named.dtype.kind in "iu"
+    if not (shaped and min(len(named), len(factors)) >= tokens and 0 <= named.min() <= named.max() < len(rows)):
+        raise ValueError("its tables do not fit its tokenizer")
 
 
 def unit(vectors: Floats) -> Floats:

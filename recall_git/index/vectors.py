@@ -30,6 +30,8 @@ BUNDLED = Path(__file__).parent.parent / "model"
 FEW_TEXTS = 256
 """Up to so many texts are encoded without model2vec, which takes longer to load than they to encode."""
 
+_STRANGE = "\U000f0000"
+"""A character that no model knows: some tokenizers break only when they meet one."""
 _FILES = ("model.safetensors", "tokenizer.json", "config.json")
 
 
@@ -40,8 +42,14 @@ def model_id(model: str = "") -> str:
     """
     if not model:
         return _bundled_id()
-    folder = Path(model).expanduser()
-    return _id_of(folder) if folder.exists() else f"hub:{model}"
+    folder = _folder(model)
+    return _id_of(folder) if folder else f"hub:{model}"
+
+
+def _folder(model: str) -> Path | None:
+    """Return the folder that *model* names, None when there is none; ``Path`` itself raises for some names."""
+    place = os.path.expanduser(model)  # noqa: PTH111
+    return Path(place) if os.path.exists(place) else None  # noqa: PTH110
 
 
 @lru_cache(maxsize=1)
@@ -103,7 +111,7 @@ class Encoder:
 
     def __init__(self, model: str = "") -> None:
         self._name = model
-        self._folder = Path(model).expanduser() if model else BUNDLED
+        self._folder = _folder(model) if model else BUNDLED
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         """Return what the model makes of *texts*. Raises ModelUnusable when it cannot be loaded."""
@@ -132,30 +140,35 @@ class Encoder:
 
     @property
     def _table(self) -> Table:
-        return self._pieces.table if self._pieces is not None else self._library_table
-
-    @cached_property
-    def _library_table(self) -> Table:
-        return Table(self._model.embedding, self._model.weights, self._model.token_mapping)
+        return self._pieces.table if self._pieces is not None else self._library[1]
 
     @cached_property
     def _pieces(self) -> Pieces | None:
         """The model read without its library, None when it is of another shape than the bundled one."""
         try:
-            return Pieces(self._folder)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return Pieces(self._folder) if self._folder else None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None  # the library says what is wrong with it, if anything is
 
-    @cached_property
+    @property
     def _model(self) -> Any:
+        return self._library[0]
+
+    @cached_property
+    def _library(self) -> tuple[Any, Table]:
+        """The model as its library reads it, and its table."""
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
         from model2vec import StaticModel
 
         logging.getLogger("huggingface_hub.repocard").addFilter(lambda _: False)  # our card has no hub metadata
         try:
-            return StaticModel.from_pretrained(str(self._folder) if self._folder.exists() else self._name)
-        except (OSError, ValueError, KeyError) as error:
+            model = StaticModel.from_pretrained(str(self._folder or self._name))
+            last = max(model.tokenizer.get_vocab().values())
+            table = Table(model.embedding, model.weights, model.token_mapping, tokens=last + 1)
+            model.tokenize([_STRANGE])
+        except Exception as error:  # what tokenizers raises has no narrower class; four libraries read the files
             raise ModelUnusable(self._name or "bundled", str(error).split("\n")[0]) from error
+        return model, table
 
 
 class Behind:

@@ -180,6 +180,16 @@ def test_an_answer_that_its_client_did_not_wait_for_was_not_given(
         resident.close()
 
 
+def test_a_broken_model_is_silent_and_logged_as_what_it_is(hooks: Hooks, tmp_path: Path) -> None:
+    for name in ("model.safetensors", "tokenizer.json", "config.json"):
+        (tmp_path / name).write_bytes(b"cut off")
+    hooks.repo.git("config", "recall.model", str(tmp_path))
+    assert hooks.ask(QUINCE) == ""
+    assert "cannot be loaded" in hooks.log()[-1]["why"]
+    hooks.repo.git("config", "--unset", "recall.model")
+    assert "jam.md" in hooks.ask(QUINCE)
+
+
 def test_fifty_clients_while_commits_go_on(hooks: Hooks) -> None:
     right = hooks.ask(QUINCE)
     running = []

@@ -18,7 +18,7 @@ from tests.index.test_search import enable, memory_of
 
 ROWS = np.random.default_rng(4).normal(size=(30, 8)).astype(np.float32)
 ROWS[7] = 0
-TABLE = Table(ROWS)
+TABLE = Table(ROWS, tokens=len(ROWS))
 
 
 def plain(meant: nearness.Meant, sections: list[list[int]]) -> list[float]:
@@ -117,7 +117,7 @@ def test_a_word_that_no_note_has_finds_the_note_that_means_it(repo: GitRepo, pro
 
 
 def test_another_model_has_pieces_too(tmp_path: Path) -> None:
-    table = Table(np.zeros((70_000, 4), np.int8), np.ones(3, np.float32), np.array([5, 69_999, 5]))
+    table = Table(np.zeros((70_000, 4), np.int8), np.ones(3, np.float32), np.array([5, 69_999, 5]), tokens=3)
     assert table.dtype is np.uint32
     assert table.pieces([0, 1, 2]).tolist() == [5, 69_999, 5]
     assert table.vectors([]).shape == (0, 4)

@@ -242,12 +242,17 @@ def test_the_quiet_index_ends_well_before_it_can_do_anything(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_model_that_is_gone_stops_no_commit_and_is_logged(ready: GitRepo) -> None:
-    ready.git("config", "recall.model", str(ready.path / "gone"))
+@pytest.mark.parametrize("files", [(), ("model.safetensors", "tokenizer.json", "config.json")], ids=["gone", "broken"])
+def test_a_model_that_cannot_be_loaded_stops_no_commit_and_is_logged(
+    ready: GitRepo, tmp_path: Path, files: tuple[str, ...]
+) -> None:
+    for name in files:
+        (tmp_path / name).write_bytes(b"cut off")
+    ready.git("config", "recall.model", str(tmp_path if files else tmp_path / "gone"))
     ready.write({"b.md": SECOND})
     ready.git("add", "b.md")
     ready.git("commit", "-q", "-m", "b")
-    assert trace.read(ready.path / ".git" / "recall", 1)[0]["outcome"] == "failed"
+    assert "cannot be loaded" in trace.read(ready.path / ".git" / "recall", 1)[0]["why"]
 
 
 def test_the_quiet_index_ends_well_while_somebody_else_writes(ready: GitRepo, monkeypatch: pytest.MonkeyPatch) -> None:
