@@ -17,7 +17,7 @@ from recall_git import sync
 from recall_git.config import Settings
 from recall_git.errors import IndexBusy, IndexUnusable, IndexUnwritable, NoCommits, NotEnabled
 from recall_git.index import store as stores
-from recall_git.index.vectors import Encoder
+from recall_git.index.vectors import Encoder, model_id
 from recall_git.repo import Commit, Repo
 from recall_git.retrieve import View
 from recall_git.search import Memory
@@ -148,14 +148,15 @@ class Engine:
         return found.settings, found.problems, found.identity
 
     def encoder(self, model: str = "") -> Encoder:
-        """Return the model, loaded once."""
-        if model not in self._encoders:
-            self._encoders[model] = Encoder(model)
-        return self._encoders[model]
+        """Return the model, loaded once as long as its content is the same."""
+        content = model_id(model)
+        if content not in self._encoders:
+            self._encoders[content] = Encoder(model)
+        return self._encoders[content]
 
     def share(self, encoder: Encoder, model: str = "") -> None:
         """Use a model that another engine has loaded."""
-        self._encoders[model] = encoder
+        self._encoders[model_id(model)] = encoder
 
     def snapshot(self, repo: Repo) -> stores.Snapshot | None:
         """Return the state of the index that is open for *repo*, if one is."""

@@ -92,6 +92,14 @@ def test_a_sound_model_of_another_kind_is_used(tmp_path: Path) -> None:
     assert found.any(axis=1).tolist() == [True, False]
 
 
+def test_a_model_that_was_replaced_is_loaded_anew(tmp_path: Path) -> None:
+    engine, folder = Engine(), tmp_path / "model"
+    before = engine.encoder(make(folder)).encode(["alpha"]).vectors
+    assert engine.encoder(str(folder)) is engine.encoder(str(folder))
+    after = engine.encoder(make(folder, tables={"embeddings": TABLE[::-1].copy()})).encode(["alpha"]).vectors
+    assert (before != after).any()
+
+
 @pytest.mark.parametrize("name", ["~nobody-of-this-name/model", "x" * 5000])
 def test_an_odd_name_is_told_like_any_other_that_is_not_there(name: str) -> None:
     assert model_id(name) == f"hub:{name}"
