@@ -21,7 +21,7 @@ from recall_git.errors import NoCommits, NoRepository, NotEnabled, RecallError
 from recall_git.freshness import marked
 from recall_git.repo import Repo
 from recall_git.search import Memory
-from recall_git.session import Session, first_call, resume_of, sweep
+from recall_git.session import Session, first_call, resume_of, sweep, take_back
 from recall_git.types import Digest
 
 REPLAYED = ("resume", "fork")
@@ -68,13 +68,17 @@ def prepare(data: bytes, cwd: Path, environ: Mapping[str, str], engine: Engine, 
     took_ms = 1000 * (perf_counter() - started)
 
     def settle(taken: bool) -> None:
+        done = digest
+        if digest.text and not taken:
+            done = replace(digest, text="", placed=(), outcome="late", why="the client had gone")
+        if done.outcome in ("late", "failed"):
+            run.take_back()
         if run.session is not None:
-            if taken or not digest.text:
+            if done is digest:
                 run.remember()
             run.session.save()
         if run.repo is not None and run.repo.state_dir.is_dir():
-            gone = replace(digest, text="", placed=(), outcome="late", why="the client had gone")
-            _log(run, event, digest if taken or not digest.text else gone, took_ms)
+            _log(run, event, done, took_ms)
 
     text = dialects.write(event, digest.text) if digest.text else ""
     top = run.repo.top or run.repo.git_dir if run.repo else None
@@ -125,6 +129,8 @@ class _Run:
     opened: Opened | None = None
     session: Session | None = None
     remember: Callable[[], None] = lambda: None
+    take_back: Callable[[], None] = lambda: None
+    """Lets the same event be answered when it comes again at once: what came of this one was lost."""
 
 
 def _look(
@@ -175,8 +181,10 @@ def _respond(
     """Return the digest for one event; *run* gets the session, and how it remembers what was given."""
     folder, now = opened.repo.state_dir / "sessions", time()
     once = "\x1f".join((event.session, event.kind, _hash_of(event) or event.source))
-    if event.session and event.kind != "end" and not first_call(folder, once, now=now):
-        return Digest(outcome="skipped", why="answered-already")
+    if event.session and event.kind != "end":
+        if not first_call(folder, once, now=now):
+            return Digest(outcome="skipped", why="answered-already")
+        run.take_back = lambda: take_back(folder, once, now=now)
     session = Session.load(folder, event.session)
     run.session = session if event.session else None
     fixed = False

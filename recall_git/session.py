@@ -239,7 +239,7 @@ def first_call(folder: Path, key: str, *, now: float = 0.0, window_s: float = ON
     instant, can two callers both be first.
     """
     slot = int(now // window_s) if now else 0
-    path = f"{folder}/{_digest(key + _SEP + str(slot))}{_ONCE}"
+    path = _marker(folder, key, slot)
     try:
         _make(path, folder)
         if now:
@@ -251,10 +251,22 @@ def first_call(folder: Path, key: str, *, now: float = 0.0, window_s: float = ON
     if not now:
         return True
     try:
-        before = os.stat(f"{folder}/{_digest(key + _SEP + str(slot - 1))}{_ONCE}")  # noqa: PTH116 - see _make
+        before = os.stat(_marker(folder, key, slot - 1))  # noqa: PTH116 - see _make
     except OSError:
         return True
     return before.st_mtime <= now - window_s
+
+
+def take_back(folder: Path, key: str, *, now: float) -> None:
+    """Undo the ``first_call`` at *now*: what came of it was lost, and the next caller is the first. Never raises."""
+    slot = int(now // ONCE_WINDOW_S)
+    for marker in (_marker(folder, key, slot), _marker(folder, key, slot + 1)):  # a copy may have left the second
+        with contextlib.suppress(OSError):
+            Path(marker).unlink()
+
+
+def _marker(folder: Path, key: str, slot: int) -> str:
+    return f"{folder}/{_digest(key + _SEP + str(slot))}{_ONCE}"
 
 
 def _make(path: str, folder: Path) -> None:

@@ -308,6 +308,27 @@ def test_what_did_not_reach_the_agent_is_given_again(tell: Tell, repo: GitRepo, 
     assert ask(tell, "violin") == ""
 
 
+@pytest.mark.parametrize("way", ["gone", "late", "failed"])
+def test_the_same_prompt_is_answered_when_it_comes_again_at_once_after_its_answer_was_lost(
+    tell: Tell, repo: GitRepo, engine: Engine, clock: list[float], monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    asked = event_of(repo, prompt="Where is the orchid stored, and how is it cleaned?")
+    with monkeypatch.context() as broken:
+        if way == "late":
+            times = iter([0.0, 0.0])  # ready in time for the search, and not after it
+            broken.setattr(hook, "perf_counter", lambda: next(times, 9.0))
+        elif way == "failed":
+            broken.setattr(hook, "_for_prompt", lambda *_, **__: 1 / 0)
+        lost = hook.prepare(asked, repo.path, os.environ, engine, deadline=5.0 if way == "late" else 0.0)
+        lost.settle(way != "gone")
+    (last,) = trace.read(repo.path / ".git" / "recall", 1)
+    assert last["outcome"] == ("failed" if way == "failed" else "late")
+    clock[0] += 2 - 60
+    assert "orchid.md" in ask(tell, "orchid")
+    clock[0] += 2 - 60
+    assert ask(tell, "orchid") == ""
+
+
 def test_a_start_that_did_not_reach_the_agent_comes_with_the_next_prompt(
     tell: Tell, repo: GitRepo, engine: Engine
 ) -> None:

@@ -290,6 +290,15 @@ def test_first_call_holds_across_the_edge_of_a_window(place: Path) -> None:
     assert not session.first_call(place, "a", now=1010.1)
 
 
+def test_a_first_call_that_was_taken_back_does_not_count(place: Path) -> None:
+    assert session.first_call(place, "a", now=1009.9)
+    assert not session.first_call(place, "a", now=1010.1)
+    session.take_back(place, "a", now=1009.9)
+    assert session.first_call(place, "a", now=1010.2)
+    assert not session.first_call(place, "a", now=1010.3)
+    session.take_back(place / "gone", "a", now=1010.2)
+
+
 def test_without_a_folder_everybody_is_first(place: Path) -> None:
     (place / "file").write_text("")
     assert session.first_call(place / "file", "a")
