@@ -48,7 +48,7 @@ TOOLS: dict[str, dict[str, Any]] = {
     },
     "show": {
         "title": "Read a section of a note",
-        "description": "Print the section of a note that holds a line, as it is in the commit. Cheaper than the file.",
+        "description": "Print the section of a note that holds a line, as it is recalled. Cheaper than the file.",
         "inputSchema": {
             "type": "object",
             "properties": {
@@ -247,8 +247,8 @@ class Notes:
         from recall_git.commands import show
 
         place = f"{given['path']}:{given['line']}" if given.get("line") else given["path"]
-        passage = show.passage(self._repository(given), place)
-        return f"{passage.path}:{passage.first}-{passage.last} at {passage.commit[:10]}\n\n{passage.text}"
+        found = show.passage(self._repository(given), place)
+        return f"{found.place}\n\n{found.text}"
 
     def remember(self, given: dict[str, Any]) -> str:
         """Write a note; return where."""

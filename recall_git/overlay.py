@@ -34,7 +34,6 @@ from recall_git.types import Document, NoteEntry
 FILES_MAX = 100
 BYTES_MAX = 1 << 20
 """What is read of the work tree for one prompt at most; files in the order of their paths."""
-FILE_BYTES_MAX = 256 << 10
 FRESH_S = 2.0
 """Git is not asked again within this, unless something looks different. What changed is always read anew."""
 BEHIND_S = 0.2
@@ -83,6 +82,15 @@ def lay_over(repo: Repo, memory: Memory, *, wait_s: float = WAIT_S) -> Memory:
     if kept is None or kept.made_of != (view, segment, tuple(hidden)):
         kept = watch.view = Overlaid(view, segment, hidden, memory.commit_time)
     return replace(memory, view=kept)
+
+
+def uncommitted(repo: Repo, path: str, tree: str, settings: Settings) -> bytes | None:
+    """Return the note *path* as the work tree has it, None where its entries are those of the commit with *tree*."""
+    if repo.top is None or not settings.overlay or not selector(settings, _rules(repo, tree))(path):
+        return None
+    if path not in _changed(repo, f":(top,literal){path}"):
+        return None
+    return worktree.read(repo.top, path, worktree.NOTE_BYTES_MAX)
 
 
 class Unsaved(stores.Segment):
@@ -194,7 +202,7 @@ def _segment(files: tuple[tuple[str, bytes], ...], types: tuple[str, ...], encod
 def _read(top: Path, paths: Iterable[str]) -> Iterable[tuple[str, bytes]]:
     left = BYTES_MAX
     for path in paths:
-        data = worktree.read(top, path, FILE_BYTES_MAX)
+        data = worktree.read(top, path, worktree.NOTE_BYTES_MAX)
         if data is not None and len(data) <= left:
             left -= len(data)
             yield path, data
@@ -279,18 +287,22 @@ class _Watch:
         if called_off.wait(delay_s):
             return
         now = monotonic()
-        patterns = [f":(icase,glob)**/*.{extension.lstrip('.')}" for extension in extensions]
         try:
-            out = repo.git(
-                "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all",
-                "--", *patterns,
-            )  # fmt: skip
+            self.paths = _changed(repo, *(f":(icase,glob)**/*.{extension.lstrip('.')}" for extension in extensions))
         except RecallError:
             return
-        rows = [os.fsdecode(row) for row in out.split(b"\0") if len(row) > 3]
-        # Unmerged files hold both sides and marks between them: the commit's version is the better one.
-        self.paths = tuple(sorted(row[3:] for row in rows if "U" not in row[:2] and row[:2] not in ("AA", "DD")))
         self._asked, self._seen = now, looks
+
+
+def _changed(repo: Repo, *patterns: str) -> tuple[str, ...]:
+    """Return the paths that match *patterns* and differ from the commit, ordered; raises RecallError."""
+    out = repo.git(
+        "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all",
+        "--", *patterns,
+    )  # fmt: skip
+    rows = [os.fsdecode(row) for row in out.split(b"\0") if len(row) > 3]
+    # Unmerged files hold both sides and marks between them: the commit's version is the better one.
+    return tuple(sorted(row[3:] for row in rows if "U" not in row[:2] and row[:2] not in ("AA", "DD")))
 
 
 def _folders(repo: Repo, memory: Memory) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ import os
 import stat
 from pathlib import Path
 
+NOTE_BYTES_MAX = 256 << 10
+"""A longer file is not recalled as an uncommitted note."""
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 

@@ -1,4 +1,4 @@
-"""``git recall show PATH[:LINE]``: print a section, or the lines around a line, from the commit."""
+"""``git recall show PATH[:LINE]``: print a section, or the lines around a line, as entries show the note."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 def run(argv: list[str]) -> int:
     """Print the section that holds LINE, or with -C the lines around it; without LINE the whole note."""
-    parser = ArgumentParser("git recall show", description="Print a section of a note, as it is in the commit.")
+    parser = ArgumentParser("git recall show", description="Print a section of a note, as it is recalled.")
     parser.add_argument("place", metavar="PATH[:LINE]", help="as an entry names it; SOURCE › PATH:LINE too")
     parser.add_argument("-C", dest="context", type=int, metavar="N", help="N lines before and after LINE instead")
-    parser.add_argument("--at", default="HEAD", metavar="REV", help="as of this commit, tag or branch")
+    parser.add_argument("--at", default="", metavar="REV", help="as of this commit, tag or branch")
     args = parser.parse_args(_joined(argv))
 
     found = passage(_here(), args.place, revision=args.at, context=args.context)
-    print(f"{found.path}:{found.first}-{found.last} at {found.commit[:10]}", file=sys.stderr)
+    print(found.place, file=sys.stderr)
     print(found.text)
     return EXIT_OK
 
@@ -58,7 +58,7 @@ def _joined(argv: list[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Some lines of a note, as they are in a commit."""
+    """Some lines of a note: of *commit*, or of the work tree where that is ''."""
 
     path: str
     first: int
@@ -66,12 +66,19 @@ class Passage:
     commit: str
     text: str
 
+    @property
+    def place(self) -> str:
+        """Where the lines are."""
+        where = f"at {self.commit[:10]}" if self.commit else "in the work tree, uncommitted"
+        return f"{self.path}:{self.first}-{self.last} {where}"
 
-def passage(repo: Repo, place: str, *, revision: str = "HEAD", context: int | None = None) -> Passage:
+
+def passage(repo: Repo, place: str, *, revision: str = "", context: int | None = None) -> Passage:
     """Return the section of ``PATH:LINE``, with *context* so many lines around it, without LINE the whole note.
 
-    *place* is what an entry prints: where there are several repositories, ``SOURCE › PATH:LINE``. That it was read
-    is noted in the log, which so tells whether what was given was of use.
+    *place* is what an entry prints: where there are several repositories, ``SOURCE › PATH:LINE``. Without *revision*
+    the text is what entries are made of: HEAD's, and the work tree's where those are marked as uncommitted. That it
+    was read is noted in the log, which so tells whether what was given was of use.
     Raises NoCommits, BadRevision, NoSuchNote.
     """
     try:
@@ -80,7 +87,8 @@ def passage(repo: Repo, place: str, *, revision: str = "HEAD", context: int | No
         source, arrow, path = place.partition(ARROW)
         for other in _elsewhere(repo, source if arrow else ""):
             with suppress(NoSuchNote):
-                found = _passage(other, path or place, revision, context)
+                committed = "HEAD" if arrow and other is not repo else ""  # of another source nothing else is recalled
+                found = _passage(other, path or place, revision or committed, context)
                 return replace(found, path=f"{source}{ARROW}{found.path}") if arrow else found
         raise
 
@@ -106,9 +114,9 @@ def _passage(repo: Repo, place: str, revision: str, context: int | None) -> Pass
         path, number = place, ""
     if repo.head() is None:
         raise NoCommits
-    commit = repo.resolve(revision)
-    blob, path = _find(repo, commit.tree, path)
-    text = notes.decode(repo.read(blob) or b"")
+    commit = repo.resolve(revision or "HEAD")
+    path, data, is_new = _find(repo, commit.tree, path, as_of=revision)
+    text = notes.decode(data)
     if text is None:
         raise NoSuchNote(path)
     lines = text.removesuffix("\n").split("\n")
@@ -116,10 +124,10 @@ def _passage(repo: Repo, place: str, revision: str, context: int | None) -> Pass
     if number and context is not None:
         first, last = int(number) - context, int(number) + context
     elif number:
-        first, last = _section(path, repo.read(blob) or b"", int(number), len(lines))
+        first, last = _section(path, data, int(number), len(lines))
     first, last = max(1, first), min(last, len(lines))
     _note(repo, f"{path}:{first}")
-    return Passage(path, first, last, commit.oid, "\n".join(lines[first - 1 : last]).rstrip("\n"))
+    return Passage(path, first, last, "" if is_new else commit.oid, "\n".join(lines[first - 1 : last]).rstrip("\n"))
 
 
 def _note(repo: Repo, entry: str) -> None:
@@ -130,8 +138,8 @@ def _note(repo: Repo, entry: str) -> None:
         trace.write(repo.state_dir, trace.record(time=trace.now(), event="show", outcome=trace.OPENED, entries=[entry]))
 
 
-def _find(repo: Repo, tree: str, path: str) -> tuple[str, str]:
-    """Return (blob, path) of *path*, tried from the top and from the current folder."""
+def _find(repo: Repo, tree: str, path: str, *, as_of: str) -> tuple[str, bytes, bool]:
+    """Return *path*, tried from the top and from the current folder, its content, and whether that is uncommitted."""
     tried = [path.replace(os.sep, "/")]
     if repo.top and Path.cwd().resolve().is_relative_to(repo.top):
         tried.append(
@@ -139,9 +147,26 @@ def _find(repo: Repo, tree: str, path: str) -> tuple[str, str]:
         )
     for name in tried:
         blob = repo.file_in_tree(tree, name)
-        if blob:
-            return blob, name
+        committed = (repo.read(blob) or b"") if blob else None
+        fresh = None if as_of else _uncommitted(repo, tree, name, committed)
+        if fresh is not None:
+            return name, fresh, True
+        if committed is not None:
+            return name, committed, False
     raise NoSuchNote(path)
+
+
+def _uncommitted(repo: Repo, tree: str, path: str, committed: bytes | None) -> bytes | None:
+    """Return what the work tree has at *path*, None where entries are made of what is *committed*."""
+    from recall_git import worktree
+
+    if repo.top is None or worktree.read(repo.top, path, worktree.NOTE_BYTES_MAX) in (None, committed):
+        return None  # nearly always, and nothing heavy was loaded for it
+    from recall_git import overlay, sync
+    from recall_git.engine import is_enabled
+
+    settings, _ = sync.settings_of(repo, environ=os.environ)
+    return overlay.uncommitted(repo, path, tree, settings) if is_enabled(repo) else None
 
 
 def _section(path: str, data: bytes, line: int, end: int) -> tuple[int, int]:

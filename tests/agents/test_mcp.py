@@ -201,6 +201,14 @@ def test_show_prints_the_section(notes: GitRepo) -> None:
     assert text_of(call("show", path="ops/staging.md")).endswith(NOTE.rstrip("\n"))
 
 
+def test_show_opens_what_recall_prints_as_uncommitted(notes: GitRepo) -> None:
+    notes.write({"z.md": "# Zeppelin\n\nThe zeppelin is inflated for nine hours before departure.\n"})
+    entry = text_of(call("recall", query="How long is the zeppelin inflated before departure?")).split("\n")[1]
+    assert "[uncommitted]" in entry
+    shown = text_of(call("show", path=entry.split(" · ")[1].split(" ")[0]))
+    assert shown.startswith("z.md:1-3 in the work tree, uncommitted\n\n# Zeppelin")
+
+
 def test_show_takes_what_recall_prints_of_another_repository(notes: GitRepo, make_repo: Callable[..., GitRepo]) -> None:
     mine = make_repo("mine")
     mine.commit({"z.md": "# Zeppelin\n\nThe zeppelin is inflated for nine hours before departure.\n"})

@@ -134,6 +134,36 @@ def test_show_from_a_folder_and_of_a_past_commit(run: Run, repo: GitRepo, monkey
     assert run("show", "kb/postgres.md", "--at", "nowhere")[0] == 3
 
 
+def test_show_opens_what_is_recalled_as_uncommitted(run: Run, repo: GitRepo, engine: Engine) -> None:
+    new = "# Zeppelin\n\n## Hangar\n\nThe zeppelin sleeps in hall nine.\n"
+    repo.write({"kb/zeppelin.md": new, "kb/postgres.md": "Moved.\n\n# Postgres\n\nListens on port 6000.\n"})
+    entry = next(line for line in run("query", "zeppelin", "hangar", "hall")[1].splitlines() if "zeppelin.md" in line)
+    assert "uncommitted" in entry
+    status, out, err = run("show", "kb/zeppelin.md:5")
+    assert (status, out) == (0, "## Hangar\n\nThe zeppelin sleeps in hall nine.\n")
+    assert err == "kb/zeppelin.md:3-5 in the work tree, uncommitted\n"
+    assert run("show", "kb/zeppelin.md", "--at", "HEAD")[0] == 3
+    assert "6000" in run("show", "kb/postgres.md:5")[1]
+    assert "5433" in run("show", "kb/postgres.md:7", "--at", "HEAD")[1]
+    repo.git("config", "recall.overlay", "false")
+    assert run("show", "kb/zeppelin.md")[0] == 3
+    assert "5433" in run("show", "kb/postgres.md:7")[1]
+
+
+def test_show_opens_nothing_of_the_work_tree_that_is_not_recalled(run: Run, repo: GitRepo, tmp_path: Path) -> None:
+    repo.commit({".gitignore": "drafts/\n", ".recallignore": "secret.md\n"})
+    (tmp_path / "outside.md").write_text("# Outside\n")
+    repo.write(dict.fromkeys(("drafts/a.md", "secret.md", "README.md", "key.txt", "kb/large.md"), "# Here\n"))
+    repo.write({"kb/large.md": "# Large\n" * 40_000})
+    (repo.path / "link.md").symlink_to(tmp_path / "outside.md")
+    for name in ("drafts/a.md", "secret.md", "README.md", "key.txt", "kb/large.md", "link.md", "../outside.md"):
+        assert run("show", name)[0] == 3, name
+    repo.write({"kb/postgres.md": "# Postgres\n\nElsewhere.\n"})
+    assert "Elsewhere" in run("show", "kb/postgres.md")[1]
+    repo.git("config", "recall.enabled", "false")
+    assert "5433" in run("show", "kb/postgres.md:7")[1]
+
+
 @pytest.fixture
 def mine(make_repo: Callable[..., GitRepo], engine: Engine) -> GitRepo:
     """Another repository of the user's, that is on."""
@@ -153,6 +183,10 @@ def test_show_of_another_source_as_an_entry_prints_it(run: Run, repo: GitRepo, m
     assert "5433" in run("show", f"{repo.path.name} › kb/postgres.md:7")[1]
     assert run("show", "z.md:1")[0] == 3
     assert run("show", "others › z.md:1")[0] == 3
+    (mine.path / "z.md").write_text("# Zeppelin\n\nDown again.\n")  # of sources only commits are recalled
+    assert run("show", "mine › z.md:3")[1] == "# Zeppelin\n\nUp and away.\n"
+    (repo.path / "new.md").write_text("# New\n")
+    assert run("show", f"{repo.path.name} › new.md:1")[1] == "# New\n"
     repo.commit({"mine › z.md": "# Own\n"})
     assert run("show", "mine › z.md:1")[1] == "# Own\n"
     mine.git("config", "recall.enabled", "false")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from recall_git import beside, inotify, overlay, recall
+from recall_git import beside, inotify, overlay, recall, worktree
 from recall_git.search import document_at
 from trust.trusthelp import lines, note, placed
 
@@ -122,7 +122,7 @@ def test_an_uncommitted_note_can_replace_a_committed_one(ask: Callable[..., Dige
 def test_files_and_bytes_are_bounded(
     ask: Callable[..., Digest], repo: GitRepo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(overlay, "FILE_BYTES_MAX", 200)
+    monkeypatch.setattr(worktree, "NOTE_BYTES_MAX", 200)
     repo.write({"a.md": NEW + "x" * 500})
     assert "nine hours" in ask().text, "a file that is not read does not hide its committed version"
     monkeypatch.setattr(overlay, "FILES_MAX", 1)
