@@ -38,17 +38,25 @@ class Folders:
         library = ctypes.CDLL(None, use_errno=True)
         if not hasattr(library, "inotify_init1"):
             raise OSError("this system has no inotify")
+        self._library = library
         self._handle = library.inotify_init1(_FLAGS)
         if self._handle < 0:
             raise OSError(ctypes.get_errno(), "no inotify handle")
         self._close = weakref.finalize(self, os.close, self._handle)
         self._endings = tuple(f".{extension.lstrip('.').lower()}".encode() for extension in extensions)
+        try:
+            self.watch(folders)
+        except OSError:
+            self._close()
+            raise
+
+    def watch(self, folders: Iterable[str]) -> None:
+        """Watch *folders* too. Raises OSError at the first of them that it cannot; those before are watched."""
         for folder in folders:
-            watch = library.inotify_add_watch(self._handle, os.fsencode(folder), _ASKED)
-            self._names[watch] = folder
+            watch = self._library.inotify_add_watch(self._handle, os.fsencode(folder), _ASKED)
             if watch < 0:
-                self._close()
                 raise OSError(ctypes.get_errno(), "no watch", folder)
+            self._names[watch] = folder
 
     def changed(self) -> bool:
         """Whether a file with one of the extensions, or a folder, has changed since this was asked last."""
@@ -64,6 +72,6 @@ class Folders:
                 name = data[at + _HEAD.size : at + _HEAD.size + size].rstrip(b"\0")
                 at += _HEAD.size + size
                 is_folder = mask & _IS_FOLDER and not mask & (_ATTRIB | _MODIFY)
-                if mask & _IS_FOLDER and mask & (_CREATE | _MOVED_TO):
+                if mask & _IS_FOLDER and mask & (_CREATE | _MOVED_TO) and watch in self._names:
                     self.made.append(f"{self._names[watch]}/{os.fsdecode(name)}")
                 found = found or bool(mask & _WHOLE or is_folder or name.lower().endswith(self._endings))

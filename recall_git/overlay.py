@@ -7,12 +7,13 @@ view in which the committed versions of the same files do not count. The fixed s
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Thread, Timer
 from time import monotonic
 
 import numpy as np
@@ -240,6 +241,8 @@ class _Watch:
         self._told: inotify.Folders | None = None
         self._watched: frozenset[str] = frozenset()
         self._made: list[str] = []
+        self._before: list[str] | None = None
+        """Folders that were there before us and that no commit knows, None until they were searched for."""
         self._thread: Thread | None = None
         self._called_off = Event()
 
@@ -247,7 +250,7 @@ class _Watch:
         """Return the paths that differ from the commit, ordered.
 
         Where the system tells that nothing was written, Git is asked behind the answer at most: what the system
-        cannot tell (a folder that no commit knows, a network file system) is there for the next prompt.
+        cannot tell (a network file system, too many folders that no commit knows) is there for the next prompt.
         """
         folders = _folders(repo, memory)
         if self._told and self._told.changed():
@@ -278,10 +281,12 @@ class _Watch:
     def _watch(self, repo: Repo, folders: Sequence[str], extensions: Sequence[str]) -> None:
         """Let the system tell of changes in *folders*, in those of uncommitted notes, and in what was made there."""
         if self._told:
-            self._made = list(dict.fromkeys(filter(os.path.isdir, (*self._made, *self._told.made))))
+            unknown = (*self._made, *self._told.made, *(self._before or ()))
+            self._made = list(dict.fromkeys(filter(os.path.isdir, unknown)))
         self._watched = frozenset((*folders, *_folders_of(self.paths)))
-        below = (folder for made in self._made for folder, _, _ in os.walk(made))
-        self._told = _told(repo, self._watched, islice(below, _MADE_MAX), extensions)
+        self._told = _told(repo, self._watched, extensions)
+        if self._told:
+            _tell_below(self._told, self._made)
 
     def _ask(self, repo: Repo, extensions: Sequence[str], looks: object, called_off: Event, delay_s: float) -> None:
         if called_off.wait(delay_s):
@@ -292,6 +297,16 @@ class _Watch:
         except RecallError:
             return
         self._asked, self._seen = now, looks
+        if self._told and self._before is None:
+            search = Timer(BEHIND_S, self._search, (repo, self._told))
+            search.daemon = True
+            search.start()
+
+    def _search(self, repo: Repo, told: inotify.Folders) -> None:
+        """Behind the first answer, let *told* tell of the folders that were there before us and no commit knows."""
+        with suppress(RecallError):
+            self._before = _unknown(repo)
+            _tell_below(told, self._before)
 
 
 def _changed(repo: Repo, *patterns: str) -> tuple[str, ...]:
@@ -303,6 +318,28 @@ def _changed(repo: Repo, *patterns: str) -> tuple[str, ...]:
     rows = [os.fsdecode(row) for row in out.split(b"\0") if len(row) > 3]
     # Unmerged files hold both sides and marks between them: the commit's version is the better one.
     return tuple(sorted(row[3:] for row in rows if "U" not in row[:2] and row[:2] not in ("AA", "DD")))
+
+
+def _unknown(repo: Repo) -> list[str]:
+    """Return the folders in which Git knows no file and ignores not all, not those in them; raises RecallError."""
+    out = repo.git("ls-files", "--others", "--directory", "--exclude-standard", "-z")
+    return [f"{repo.top}/{os.fsdecode(name[:-1])}" for name in out.split(b"\0") if name.endswith(b"/")]
+
+
+def _tell_below(told: inotify.Folders, folders: Iterable[str]) -> None:
+    """Let *told* tell of *folders* too, and of those in them, as far as it can: the rest is seen a prompt later."""
+    with suppress(OSError):
+        told.watch(islice(_below(folders), _MADE_MAX))
+
+
+def _below(folders: Iterable[str]) -> Iterator[str]:
+    """Yield *folders* and those in them, but for other repositories: there Git does not look."""
+    for top in folders:
+        for folder, inside, files in os.walk(top):
+            if ".git" in (*inside, *files):
+                inside.clear()
+            else:
+                yield folder
 
 
 def _folders(repo: Repo, memory: Memory) -> tuple[str, ...]:
@@ -321,15 +358,13 @@ def _folders_of(paths: Iterable[str]) -> set[str]:
     return found
 
 
-def _told(
-    repo: Repo, folders: Collection[str], more: Iterable[str], extensions: Sequence[str]
-) -> inotify.Folders | None:
-    """Return what tells of changes in *folders* of *repo* and in *more*, None where nothing does."""
+def _told(repo: Repo, folders: Collection[str], extensions: Sequence[str]) -> inotify.Folders | None:
+    """Return what tells of changes in *folders* of *repo*, None where nothing does."""
     if len(folders) > _FOLDERS_MAX:
         return None
     there = [f"{repo.top}/{name}" for name in folders if os.path.isdir(f"{repo.top}/{name}")]  # noqa: PTH112
     try:
-        return inotify.Folders((*there, *more), (*extensions, "gitignore"))
+        return inotify.Folders(there, (*extensions, "gitignore"))
     except OSError:
         return None
 

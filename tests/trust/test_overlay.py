@@ -266,13 +266,9 @@ def test_without_the_system_telling_git_is_asked_as_often(
     assert "two hours" in ask().text
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what was written")
-def test_what_is_written_where_no_commit_has_a_folder_is_told_too(
-    repo: GitRepo, engine: Engine, open_memory: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    repo.commit({"a.md": OLD, "deep/er/b.md": "# Other\n\nNothing about it.\n"})
-    repo.write({"there/before/x.md": "# X\n\nUnrelated.\n"})
-    open_memory(repo)
+@pytest.fixture
+def laid(repo: GitRepo, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Callable[[], set[str]]:
+    """Return which uncommitted notes there are, as far as Linux tells of them: nobody asks Git behind an answer."""
     overlay._watches.clear()
     monkeypatch.setattr(overlay, "FRESH_S", -1.0)
     ask_git = overlay._Watch._ask
@@ -283,12 +279,50 @@ def test_what_is_written_where_no_commit_has_a_folder_is_told_too(
 
     monkeypatch.setattr(overlay._Watch, "_ask", never_behind)
 
-    def laid() -> set[str]:
+    def look() -> set[str]:
         opened = engine.open(engine.repository(repo.path))
         view = overlay.lay_over(opened.repo, opened.memory).view
         found = (document_at(view, int(number)) for number in view.live.nonzero()[0])
         return {document.path for document in found if document.mark}
 
+    return look
+
+
+class AtOnce:
+    """A timer that does not wait."""
+
+    def __init__(self, _: float, work: Callable[..., None], given: tuple[Any, ...]) -> None:
+        self.start = lambda: work(*given)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what was written")
+@pytest.mark.parametrize("path", ["bare/a.md", "bare/of/notes/a.md", "deep/bare/a.md", "code/a.md"])
+def test_the_first_note_in_a_folder_that_was_there_before_is_told(
+    repo: GitRepo, open_memory: Open, laid: Callable[[], set[str]], monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setattr(overlay, "Timer", AtOnce)
+    repo.commit({"a.md": OLD, "deep/er/b.md": "# Other\n\nNothing about it.\n", ".gitignore": "ignored/\n"})
+    repo.write({"code/a.py": "", "ignored/a.py": ""})
+    for folder in ("bare/of/notes", "deep/bare", "another/repository"):
+        (repo.path / folder).mkdir(parents=True)
+    repo.git("init", "-q", "another/repository")
+    open_memory(repo)
+    assert laid() == set()
+    repo.write({"ignored/a.md": NEW, "another/repository/a.md": NEW, "another/repository/.git/made/a.md": NEW})
+    (told,) = (watch._told for watch in overlay._watches.values())
+    assert told is not None
+    assert not told.changed()
+    repo.write({path: NEW})
+    assert laid() == {path}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what was written")
+def test_what_is_written_where_no_commit_has_a_folder_is_told_too(
+    repo: GitRepo, open_memory: Open, laid: Callable[[], set[str]]
+) -> None:
+    repo.commit({"a.md": OLD, "deep/er/b.md": "# Other\n\nNothing about it.\n"})
+    repo.write({"there/before/x.md": "# X\n\nUnrelated.\n"})
+    open_memory(repo)
     assert laid() == {"there/before/x.md"}
     (repo.path / "empty" / "one").mkdir(parents=True)
     laid()
