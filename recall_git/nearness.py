@@ -22,8 +22,9 @@ Ints = npt.NDArray[np.int64]
 Cosines = Callable[[npt.NDArray[Any], Floats], Floats]
 """Returns (pieces, vectors) the cosines of pieces with vectors of unit length."""
 
-MOST_PIECES = 32
-"""Pieces of a query that are looked for, those that say most; a question has about ten."""
+MOST_PIECES = 16
+"""Pieces of a query that are looked for, those that say most; a question has about ten. With 32 or 24, four sets that
+ask longer questions rank the same to three digits."""
 _BLOCK = 1 << 18
 """Pieces that are counted at a time: counting makes them eight bytes each."""
 
@@ -56,15 +57,16 @@ def weigh(question: Question, counted: Ints, count: int) -> Meant:
     A piece weighs its idf, as a term does in BM25, and the square of its vector's length, which is how much it says
     in the language at large (docs/adr/0016).
     """
-    pieces = question.pieces
+    pieces, vectors = question.pieces, question.vectors
     frequency = np.zeros(len(pieces))
     known = pieces < len(counted)
     frequency[known] = counted[pieces[known]]
-    idf = np.log1p((count - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
-    weights = idf * np.square(question.vectors).sum(axis=1)
+    says = np.einsum("ij,ij->i", vectors, vectors)
+    weights = np.log1p((count - frequency + 0.5) / (frequency + 0.5)).astype(np.float32) * says
     kept = np.sort(np.argsort(-weights, kind="stable")[:MOST_PIECES])
-    vector = unit(question.vectors.sum(axis=0)[None])[0]
-    return Meant(vector, unit(question.vectors[kept]), weights[kept] / max(float(weights[kept].sum()), 1e-9))
+    kept = kept[weights[kept] > 0]
+    directions = vectors[kept] / np.sqrt(says[kept])[:, None]
+    return Meant(unit(vectors.sum(axis=0)[None])[0], directions, weights[kept] / weights[kept].sum())
 
 
 def nearness(meant: Meant, sections: Sequence[npt.NDArray[Any]], cosines: Cosines) -> Floats:

@@ -101,12 +101,12 @@ class Unsaved(stores.Segment):
         self.name = MARK
         self.vectors, self.scales = vectors.quantise(encoded.vectors)
         self._pieces = encoded.pieces
+        self._piece_ends = np.cumsum([0, *encoded.counts])
         self.documents = documents
         self.counts = counts
         self.docs = np.zeros(len(documents), stores.DOC)
         self.docs["hash"] = [int(document.document.content_hash, 16) for document in documents]
         self.docs["day"] = [document.day for document in documents]
-        self.docs["piece"] = np.cumsum(encoded.counts) - encoded.counts
         self.docs["flags"] = [document.flags for document in documents]
         self.lengths = np.zeros((len(documents), len(FIELDS)), np.uint32)
         found: dict[tuple[str, str], dict[int, int]] = {}

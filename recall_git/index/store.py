@@ -148,8 +148,10 @@ class Segment:
         """(n, dim) int8, memory-mapped."""
         self.scales: npt.NDArray[np.float32] = np.load(self.folder / "scales.npy")
         """(n,) float32: ``vectors * scales`` has rows of unit length."""
-        self._pieces = np.load(self.folder / "pieces.npy", mmap_mode="r")
+        self._pieces = np.asarray(np.load(self.folder / "pieces.npy", mmap_mode="r"))
+        self._piece_ends = _ends(self.docs["piece"], len(self._pieces))
         self._rows = _mapped(self.folder / "rows.jsonl")
+        self._row_ends = _ends(self.docs["offset"], len(self._rows))
         self.lexical = lexical.LexicalSegment(self.folder, self.lengths)
         self._release = weakref.finalize(self, self.lexical.close)  # at the latest when it is forgotten
 
@@ -167,9 +169,7 @@ class Segment:
 
     def document(self, number: int, date: str = "", author: str = "") -> Document:
         """Return document *number*; *date* is its own when its front matter has none."""
-        start = int(self.docs["offset"][number])
-        end = int(self.docs["offset"][number + 1]) if number + 1 < len(self.docs) else len(self._rows)
-        values = json.loads(self._rows[start:end].tobytes())
+        values = json.loads(self._rows[self._row_ends[number] : self._row_ends[number + 1]].tobytes())
         for place in _TUPLES:
             values[place] = tuple(values[place])
         values[_DATE] = values[_DATE] or date
@@ -178,19 +178,16 @@ class Segment:
 
     def pieces(self, number: int) -> npt.NDArray[Any]:
         """Return the different pieces of the model that document *number* has, ascending."""
-        starts = self.docs["piece"]
-        end = int(starts[number + 1]) if number + 1 < len(starts) else len(self._pieces)
-        return np.asarray(self._pieces[int(starts[number]) : end])
+        return self._pieces[self._piece_ends[number] : self._piece_ends[number + 1]]
 
     def pieces_of(self, wanted: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
         """Return the sizes and the pieces, end to end, of the documents in the mask *wanted*."""
-        sizes = np.diff(np.append(self.docs["piece"], len(self._pieces))).astype(np.int64)
-        every = np.asarray(self._pieces)
-        return sizes[wanted], every if wanted.all() else every[np.repeat(wanted, sizes)]
+        sizes = np.diff(self._piece_ends)
+        return sizes[wanted], self._pieces if wanted.all() else self._pieces[np.repeat(wanted, sizes)]
 
     def row_bytes(self, wanted: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], bytes]:
         """Return the sizes and the bytes, end to end, of the rows of the documents in the mask *wanted*."""
-        sizes = np.diff(np.append(self.docs["offset"], len(self._rows))).astype(np.int64)
+        sizes = np.diff(self._row_ends)
         return sizes[wanted], np.asarray(self._rows)[np.repeat(wanted, sizes)].tobytes()
 
     def rest(self) -> None:
@@ -572,6 +569,11 @@ def _check_folder(folder: Path) -> None:
         raise IndexUnusable(f"{folder} is not a folder of ours; move it away")
     if hasattr(os, "getuid") and status.st_uid not in (os.getuid(), 0):
         raise IndexUnusable(f"{folder} belongs to somebody else")
+
+
+def _ends(starts: npt.NDArray[np.uint64], whole: int) -> npt.NDArray[np.int64]:
+    """Return where each of the parts that begin at *starts* ends, after where the first begins."""
+    return np.append(starts, np.uint64(whole)).astype(np.int64)
 
 
 def _mapped(path: Path) -> npt.NDArray[np.uint8]:
