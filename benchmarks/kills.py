@@ -77,7 +77,7 @@ def build(top: Path) -> None:
 
 def engine() -> Engine:
     made = Engine()
-    made._encoders[""] = Quick()
+    made.share(Quick())
     return made
 
 

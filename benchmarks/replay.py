@@ -63,7 +63,7 @@ def replay(source: Path, checks: int, seed: int, limit: int) -> bool:
         sync.DEAD_DOCS = 1 << 60  # nothing is collected, so that what was embedded twice would be seen
         chosen = set(random.Random(seed).sample(range(len(listed)), min(checks, len(listed))))
         encoder, engine = Counting(), Engine()
-        engine._encoders[""] = encoder
+        engine.share(encoder)
         files: set[tuple[str, str]] = set()
         differ, started, hooks_s = 0, perf_counter(), 0.0
         for number, oid in enumerate(listed):

@@ -49,7 +49,7 @@ class Weather:
     def new_engine(self) -> Engine:
         """Return an engine as another process would have it; only the model is shared."""
         engine = Engine()
-        engine._encoders[""] = self.encoder
+        engine.share(self.encoder)
         return engine
 
     # hooks ------------------------------------------------------------------------------------------

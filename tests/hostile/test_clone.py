@@ -110,7 +110,7 @@ def use(victim: GitRepo, encoder: Encoder) -> str:
 
 def engine_with(encoder: Encoder) -> Engine:
     engine = Engine()
-    engine._encoders[""] = encoder
+    engine.share(encoder)
     return engine
 
 
