@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recall_git import nearness
 from recall_git.index.table import Table, unit
 from recall_git.index.vectors import Encoder, Question
-from recall_git.search import search
+from recall_git.search import FLOOR_COSINE, FLOOR_NEARNESS, search
 from tests.conftest import GitRepo
 from tests.index.test_search import enable, memory_of
 
@@ -114,6 +114,18 @@ def test_a_word_that_no_note_has_finds_the_note_that_means_it(repo: GitRepo, pro
     assert found.hits[0].document.path == "album.md"
     assert found.hits[0].lexical == 0
     assert not found.inject
+
+
+def test_one_word_among_many_others_is_enough_to_be_found(repo: GitRepo) -> None:
+    long = " ".join(note.partition("\n\n")[2].strip() for path, note in NOTES.items() if path != "album.md")
+    repo.commit(
+        {"day.md": f"# Day\n\n{long} One photo of it hangs in the hall. {long}\n", "garden.md": NOTES["garden.md"]}
+    )
+    memory = memory_of(repo, enable(repo))
+    found = search(memory, "photograph")
+    assert [hit.document.path for hit in found.hits] == ["day.md"]
+    assert found.hits[0].dense < FLOOR_COSINE
+    assert found.features["nearness"] >= FLOOR_NEARNESS
 
 
 def test_another_model_has_pieces_too(tmp_path: Path) -> None:
