@@ -1,8 +1,8 @@
 """How near a query comes to a section piece by piece: late interaction with the static vectors of pieces.
 
 The mean of a section's pieces forgets what stands in it; here each piece of the query looks for the piece of the
-section that means most the same, so `car` finds `vehicle` in a section on many other things. The sum of these maxima is
-that of ColBERT (Khattab and Zaharia, SIGIR 2020), weighed by how much each piece says. Pure.
+section that means most the same, so `photograph` finds `photo` in a section on many other things. The sum of these
+maxima is that of ColBERT (Khattab and Zaharia, SIGIR 2020), weighed by how much each piece says. Pure.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recall_git.index.table import unit
-from recall_git.index.vectors import Question
+from recall_git.index.table import Floats, Question, unit
 
-Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Cosines = Callable[[npt.NDArray[Any], Floats], Floats]
 """Returns (pieces, vectors) the cosines of pieces with vectors of unit length."""

@@ -18,7 +18,7 @@ from recall_git import bm25, nearness
 from recall_git.index import lexical
 from recall_git.index.lexical import FIELDS, Postings
 from recall_git.index.store import Segment, Snapshot
-from recall_git.index.vectors import Question
+from recall_git.index.table import Question
 from recall_git.types import Document
 
 Floats = npt.NDArray[np.float32]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,16 @@ Floats = npt.NDArray[np.float32]
 
 _BLOCK = 256
 """Rows that are made float32 at a time: they stay in the processor's cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query as a model sees it."""
+
+    pieces: npt.NDArray[np.intp]
+    """(n,) its pieces (rows of the model's table) in order; one that comes twice stands twice."""
+    vectors: Floats
+    """(n, dim) a vector for each, as long as the piece says much in the language at large."""
 
 
 class Table:
@@ -52,6 +63,10 @@ class Table:
             if tokens:
                 means[row] = self.vectors(tokens).mean(axis=0)
         return means
+
+    def ask(self, tokens: Sequence[int]) -> Question:
+        """Return a query of *tokens*."""
+        return Question(self.pieces(tokens), self.vectors(tokens))
 
     def cosines(self, pieces: npt.NDArray[Any], vectors: Floats) -> Floats:
         """Return (len(pieces), len(vectors)): cosines of the rows *pieces* with *vectors* of unit length."""

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from recall_git.errors import ModelUnusable
 from recall_git.index.pieces import Pieces
-from recall_git.index.table import Floats, Table, unit
+from recall_git.index.table import Floats, Question, Table, unit
 
 BUNDLED = Path(__file__).parent.parent / "model"
 """The model that comes with the package."""
@@ -95,16 +95,6 @@ class Encoded:
         return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A query as a model sees it."""
-
-    pieces: npt.NDArray[np.intp]
-    """(n,) its pieces (rows of the model's table) in order; one that comes twice stands twice."""
-    vectors: Floats
-    """(n, dim) a vector for each, as long as the piece says much in the language at large."""
-
-
 class Encoder:
     """A model, loaded when the first text is encoded. *model* is a folder, '' for the bundled one, or a hub id that
     the user asked for."""
@@ -124,8 +114,7 @@ class Encoder:
 
     def ask(self, text: str) -> Question:
         """Return what the model makes of a query. Raises ModelUnusable when it cannot be loaded."""
-        tokens = self._cut([text])[0]
-        return Question(self._table.pieces(tokens), self._table.vectors(tokens))
+        return self._table.ask(self._cut([text])[0])
 
     def cosines(self, pieces: npt.NDArray[Any], vectors: Floats) -> Floats:
         """Return (len(pieces), len(vectors)): how near each piece comes to *vectors* of unit length."""

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recall_git import nearness
-from recall_git.index.table import Table, unit
-from recall_git.index.vectors import Encoder, Question
+from recall_git.index.table import Question, Table, unit
+from recall_git.index.vectors import Encoder
 from recall_git.search import FLOOR_COSINE, FLOOR_NEARNESS, search
 from tests.conftest import GitRepo
 from tests.index.test_search import enable, memory_of
