@@ -4,6 +4,7 @@ usage: quality.py --data DIR [--work DIR] [--sets A,B] [--sample N] [--json FILE
 
 For each set and for lexical, dense, hybrid, and hybrid behind the gate: nDCG@10, recall@5 and @10, MRR@10,
 hit@1/5/10 by note, and a paired bootstrap of hybrid against lexical (difference of nDCG@10, 95 % interval).
+``--sets A:B`` asks the questions of A of the notes of B, a set with the same ids in another language.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import memories
@@ -75,9 +77,13 @@ def main() -> int:
     names = args.sets.split(",") if args.sets else sorted(path.parent.name for path in args.data.glob("*/qrels.tsv"))
     result = {}
     for name in names:
-        table = result[name] = run(load(args.data / name), args.work, args.sample)
+        asked, _, notes = name.partition(":")
+        corpus = load(args.data / asked)
+        if notes:
+            corpus = replace(load(args.data / notes), queries=corpus.queries, qrels=corpus.qrels)
+        table = result[name] = run(corpus, args.work, args.sample)
         for way, row in table.items():
-            print(f"{name:16}{way:18}" + "  ".join(f"{key} {value:.3f}" for key, value in row.items()), flush=True)
+            print(f"{name:16} {way:18}" + "  ".join(f"{key} {value:.3f}" for key, value in row.items()), flush=True)
     if args.json:
         commit = subprocess.run(("git", "rev-parse", "HEAD"), capture_output=True, text=True, check=False).stdout
         args.json.write_text(json.dumps({"commit": commit.strip(), "sets": result}, indent=1), encoding="utf-8")
