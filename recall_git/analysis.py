@@ -137,6 +137,13 @@ def query_terms(text: str) -> list[str]:
     return [term for term in distinct if term not in STOPWORDS] or list(distinct)
 
 
+def parts(text: str) -> dict[str, str]:
+    """Return the terms that *text* has only as parts of an identifier or a path, and the whole that each belongs to."""
+    runs = [(_cache.get(run) or _remember(run))[0] for run in _find(text) if not _is_cjk(run)]
+    wholes = {terms[0] for terms in runs if terms}
+    return {part: terms[0] for terms in runs for part in terms[1:] if part not in wholes}
+
+
 def _find(text: str) -> list[str]:
     if text.isascii():
         return _find_ascii(text)

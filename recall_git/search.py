@@ -85,7 +85,7 @@ def search(memory: Memory, text: str, *, limit: int = 10, legs: str = "hybrid", 
     candidates, near = _candidates(memory, evidence, fused, matched=parsed is not None)
     if not candidates:
         return Found((), False, "nothing-found", {})
-    weighed = Weighed(view, terms, evidence, candidates, near)
+    weighed = Weighed(view, terms, evidence, candidates, near, {} if parsed else analysis.parts(text))
     hits = _hits(view, evidence, weighed, fused[candidates] + np.float32(fusion.nearness) * near)
     ordered = rank.order(hits, (*DEFAULT_WEIGHTS, *memory.settings.weight))
     named = [] if parsed or legs != "hybrid" else rank.named(ordered, text, weighed.is_name)
@@ -143,15 +143,23 @@ class Weighed:
 
     The units of coverage are words, and single characters where the query is Han or kana: such a
     character counts as matched when a bigram around it is, so a bigram that straddles two words costs
-    nothing (against bigrams as units: AUC .977 → .990 on questions put to another set's notes).
+    nothing (against bigrams as units: AUC .977 → .990 on questions put to another set's notes). *parts* are terms
+    that belong to a whole: where the notes know ``sqlite``, ``SQLite`` is not three words with ``sq`` and ``lite``.
     """
 
     def __init__(
-        self, view: View, terms: Sequence[str], evidence: Evidence, candidates: Sequence[int], near: Floats
+        self,
+        view: View,
+        terms: Sequence[str],
+        evidence: Evidence,
+        candidates: Sequence[int],
+        near: Floats,
+        parts: Mapping[str, str],
     ) -> None:
         self.candidates = candidates
         has = self._has_term = evidence.words.has(candidates)
-        units = _units(terms)
+        known = {term for term, frequency in zip(terms, evidence.frequencies, strict=True) if frequency}
+        units = [unit for unit in _units(terms) if parts.get(terms[unit[0]]) not in known]
         self._units = [terms[unit] for unit, _ in units]
         self._has = np.array([np.any(has[rows], axis=0) for _, rows in units]).reshape(len(units), len(candidates))
         worth = self._worth = np.array([rarity(unit) for unit in self._units])

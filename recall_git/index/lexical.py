@@ -129,6 +129,8 @@ class _Day(fields.ID):  # type: ignore[misc]
 class _Days(query.Query):  # type: ignore[misc]
     """The documents dated from *first* to *last* (days since 1970); replaced by ``_Documents`` before it is asked."""
 
+    boost = 1.0  # Whoosh asks for it when it puts this into an explicit AND or OR
+
     def __init__(self, first: int, last: int) -> None:
         self.first, self.last = first, last
 

@@ -110,6 +110,8 @@ NOTES = [
         ("type:lesson", [1, 2]),
         ("type:LESSON postgres", [1]),
         ("postgres AND redis", [1]),
+        ("postgres AND redis AND date:[1900 TO 2999]", [1]),
+        ("date:[1900 TO 2999] AND postgres AND redis", [1]),
         ("postgres NOT redis", [0]),
         ("redis OR 認証", [1, 3]),
         ("dev*", [0]),

@@ -253,6 +253,18 @@ def test_a_title_that_is_only_a_word_of_the_question_is_not_named(repo: GitRepo)
     assert search(memory_of(repo, enable(repo)), prompt).hits[0].document.path == "staging.md"
 
 
+def test_the_parts_of_a_name_that_the_notes_know_are_no_words_of_their_own(repo: GitRepo) -> None:
+    repo.commit({**NOTES, "kb/sqlite.md": "# WAL mode\n\nSQLite is put into WAL mode by a pragma.\n"})
+    memory = memory_of(repo, enable(repo))
+    written, lower = (search(memory, f"how do I pay my taxes in {name}") for name in ("SQLite", "sqlite"))
+    assert written.features["coverage"] == lower.features["coverage"]
+    assert written.features["evidence"] == lower.features["evidence"]
+    assert not written.inject
+    assert "sqlite" in search(memory, "SqLite").hits[0].matched
+    unknown = search(memory, "getPragmaMode")  # what the notes do not know as a whole they may know in parts
+    assert {"pragma", "mode"} <= set(unknown.hits[0].matched)
+
+
 @pytest.mark.parametrize("gate", ["strict", "normal", "open"])
 def test_the_claim_grows_with_the_evidence(gate: str) -> None:
     weak = dict.fromkeys(claim.COEFFICIENTS, 0.0)
