@@ -77,6 +77,8 @@ def _run(folder: Path) -> int:
         init.run(["--hooks", "none"])
     finally:
         os.chdir(here)
+    # Only here are hooks unwanted: whoever keeps the folder and runs 'git recall init' in it gets them.
+    subprocess.run(("git", "config", "--unset", "recall.hooks"), cwd=folder, env=env, check=True)
     engine = Engine()
     memory = engine.open(engine.repository(folder)).memory
     print("\n# a session starts; the agent is told:")

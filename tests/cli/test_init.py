@@ -309,3 +309,15 @@ def test_a_rebase_carries_the_digests_of_all_commits(repo: GitRepo, run: Callabl
         assert "Lesson 1" in repo.git("notes", "--ref=recall", "show", commit)
     assert run(repo.path, "uninit") == 0
     assert repo.git("config", "--local", "--get-regexp", "^notes", check=False) == ""
+
+
+def test_a_demo_that_was_kept_gets_its_hooks_from_init(
+    tmp_path: Path, run: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "kept"
+    assert run(tmp_path, "demo", "--keep", str(folder)) == 0
+    assert not (folder / ".git" / "hooks" / "post-commit").exists()
+    capsys.readouterr()
+    assert run(folder, "init") == 0
+    assert "post-commit" in capsys.readouterr().out
+    assert run(folder, "uninit") == 0
