@@ -25,6 +25,7 @@ from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
+from threading import Lock
 from time import time
 from typing import Any
 
@@ -60,6 +61,9 @@ VIEW = np.dtype([("key", "<u8"), ("time", "<i8")])
 
 Where entries are to name authors there is a column ``author`` too; on disk it is a number in a table of names."""
 
+_loading = Lock()
+"""numpy reads a header with ``ast``, which Python 3.11 breaks off with SystemError when threads do so at once."""
+
 PROFILE, PROHIBITION, LATEST, EXPIRES, SUPERSEDES, SUPERSEDED, OWNED = (1 << bit for bit in range(7))
 """Flags of a document, so that fixed slots are found without reading rows."""
 
@@ -94,10 +98,11 @@ def _packed(rows: npt.NDArray[Any]) -> bytes:
 
 def _unpacked(data: bytes) -> npt.NDArray[Any]:
     buffer = BytesIO(data)
-    rows: npt.NDArray[Any] = np.load(buffer, allow_pickle=False)
-    if not has_authors(rows):
-        return rows
-    names = np.load(buffer, allow_pickle=False)
+    with _loading:
+        rows: npt.NDArray[Any] = np.load(buffer, allow_pickle=False)
+        if not has_authors(rows):
+            return rows
+        names = np.load(buffer, allow_pickle=False)
     return view_of(rows["key"], rows["time"], names[rows["author"]])
 
 
@@ -300,7 +305,8 @@ class Store:
                 name = str(entry["name"])
                 if name not in held:
                     self._check_files(self.folder / name, entry["files"])
-                    fresh.append(Segment(self.folder, name, entry["files"]))
+                    with _loading:
+                        fresh.append(Segment(self.folder, name, entry["files"]))
                 segments.append(held.get(name) or fresh[-1])
         except (OSError, ValueError, KeyError, EOFError) as error:
             for segment in fresh:
@@ -519,7 +525,8 @@ class Writer:
         fill(folder)
         checksums = {path.name: self._store.checksum(path) for path in sorted(folder.iterdir())}
         folder.rename(self._store.folder / f"seg-{token}")
-        return Segment(self._store.folder, f"seg-{token}", checksums)
+        with _loading:
+            return Segment(self._store.folder, f"seg-{token}", checksums)
 
     def _publish(self, segments: Sequence[Segment], last: Mapping[str, str] | None = None) -> None:
         generation = self.current.generation + 1
