@@ -44,8 +44,8 @@ def probability(features: Mapping[str, float]) -> float:
 
 
 def likely(odds: float) -> float:
-    """Return the probability of odds that are given as their logarithm."""
-    return 1 / (1 + exp(-max(-30.0, min(30.0, odds))))
+    """Return the probability of odds that are given as their logarithm; of NaN, as good as none."""
+    return 1 / (1 + exp(-max(-30.0, min(odds, 30.0))))  # in this order: NaN is neither less nor more
 
 
 def log_odds(features: Mapping[str, Any]) -> Any:

@@ -274,6 +274,10 @@ def test_the_claim_grows_with_the_evidence(gate: str) -> None:
     assert claim.probability(weak) < claim.probability(strong)
 
 
+def test_what_is_no_number_is_no_evidence() -> None:
+    assert claim.likely(float("nan")) < 1e-9
+
+
 def test_json_rows_are_what_scripts_are_promised(memory: Memory) -> None:
     from recall_git.commands.query import row_of
 
