@@ -78,7 +78,7 @@ class Engine:
         self._patience_s = patience_s
         self._open: OrderedDict[Path, _Open] = OrderedDict()
         self._places: dict[str, tuple[object, Repo]] = {}
-        self._encoders: dict[str, Encoder] = {}
+        self._encoders: dict[str, tuple[str, Encoder]] = {}
 
     def repository(self, start: Path, environ: Mapping[str, str] | None = None) -> Repo:
         """Return the repository that *start* lies in; raises NoRepository."""
@@ -150,13 +150,14 @@ class Engine:
     def encoder(self, model: str = "") -> Encoder:
         """Return the model, loaded once as long as its content is the same."""
         content = model_id(model)
-        if content not in self._encoders:
-            self._encoders[content] = Encoder(model)
-        return self._encoders[content]
+        kept = self._encoders.get(model)
+        if kept is None or kept[0] != content:
+            kept = self._encoders[model] = content, Encoder(model)
+        return kept[1]
 
     def share(self, encoder: Encoder, model: str = "") -> None:
         """Use a model that another engine has loaded."""
-        self._encoders[model_id(model)] = encoder
+        self._encoders[model] = model_id(model), encoder
 
     def snapshot(self, repo: Repo) -> stores.Snapshot | None:
         """Return the state of the index that is open for *repo*, if one is."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +99,13 @@ def test_a_model_that_was_replaced_is_loaded_anew(tmp_path: Path) -> None:
     assert engine.encoder(str(folder)) is engine.encoder(str(folder))
     after = engine.encoder(make(folder, tables={"embeddings": TABLE[::-1].copy()})).encode(["alpha"]).vectors
     assert (before != after).any()
+
+
+def test_a_model_that_was_replaced_is_let_go(tmp_path: Path) -> None:
+    engine, folder = Engine(), tmp_path / "model"
+    before = weakref.ref(engine.encoder(make(folder)))
+    engine.encoder(make(folder, tables={"embeddings": TABLE[::-1].copy()}))
+    assert before() is None
 
 
 @pytest.mark.parametrize("name", ["~nobody-of-this-name/model", "x" * 5000])
