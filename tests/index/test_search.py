@@ -125,20 +125,21 @@ def test_what_the_notes_have_no_words_for_is_left_to_meaning(memory: Memory) -> 
     assert lead[0] > 0 > lead[1]
 
 
-def test_a_hybrid_score_is_the_weighted_sum_of_its_evidence(memory: Memory) -> None:
-    prompt, hybrid = "nightly dumps of the database", FUSIONS["hybrid"]
-    best = search(memory, prompt).hits[0]
+@pytest.mark.parametrize("legs", FUSIONS)
+def test_a_score_is_the_weighted_sum_of_its_evidence(memory: Memory, legs: str) -> None:
+    prompt, fusion = "nightly dumps of the database", FUSIONS[legs]
+    best = search(memory, prompt, legs=legs).hits[0]
     view, words = memory.view, query_terms(prompt)
     evidence = view.ask(words, memory.encoder.ask(prompt))
     number = int(np.argmax(evidence.lexical))
     note, most = view.note[number], view.reachable(evidence.frequencies)
-    expected = hybrid.lexical * evidence.lexical[number] / most
-    expected += hybrid.note_lexical * evidence.note_lexical[note] / most
-    expected += hybrid.dense * evidence.dense[number] + hybrid.note_dense * evidence.note_dense[note]
+    expected = fusion.lexical * evidence.lexical[number] / most
+    expected += fusion.note_lexical * evidence.note_lexical[note] / most
+    expected += fusion.dense * evidence.dense[number] + fusion.note_dense * evidence.note_dense[note]
     assert best.document.heading == ("Backups",)
     near = float(view.nearness(evidence, [number], memory.encoder.cosines)[0])
     assert 0 < near <= 1
-    assert best.score == pytest.approx(expected + hybrid.nearness * near, abs=1e-5)
+    assert best.score == pytest.approx(expected + fusion.nearness * near, abs=1e-5)
 
 
 def test_the_query_language_restricts_what_is_ranked(memory: Memory) -> None:
