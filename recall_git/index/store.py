@@ -62,7 +62,8 @@ VIEW = np.dtype([("key", "<u8"), ("time", "<i8")])
 Where entries are to name authors there is a column ``author`` too; on disk it is a number in a table of names."""
 
 _loading = Lock()
-"""numpy reads a header with ``ast``, which Python 3.11 breaks off with SystemError when threads do so at once."""
+"""numpy reads a header with ``ast``, which Python 3.11 breaks off with SystemError when a collection of garbage lets
+another thread do so meanwhile."""
 
 PROFILE, PROHIBITION, LATEST, EXPIRES, SUPERSEDES, SUPERSEDED, OWNED = (1 << bit for bit in range(7))
 """Flags of a document, so that fixed slots are found without reading rows."""
@@ -144,6 +145,11 @@ class Segment:
         self.name = name
         self.folder = folder / name
         self.checksums = checksums
+        with _loading:
+            self._load()
+        self._release = weakref.finalize(self, self.lexical.close)  # at the latest when it is forgotten
+
+    def _load(self) -> None:
         self.files = np.load(self.folder / "files.npy")
         self.docs = np.load(self.folder / "docs.npy")
         self.lengths = np.load(self.folder / "lengths.npy")
@@ -158,7 +164,6 @@ class Segment:
         self._rows = _mapped(self.folder / "rows.jsonl")
         self._row_ends = _ends(self.docs["offset"], len(self._rows))
         self.lexical = lexical.LexicalSegment(self.folder, self.lengths)
-        self._release = weakref.finalize(self, self.lexical.close)  # at the latest when it is forgotten
 
     def __len__(self) -> int:
         return len(self.docs)
@@ -305,8 +310,7 @@ class Store:
                 name = str(entry["name"])
                 if name not in held:
                     self._check_files(self.folder / name, entry["files"])
-                    with _loading:
-                        fresh.append(Segment(self.folder, name, entry["files"]))
+                    fresh.append(Segment(self.folder, name, entry["files"]))
                 segments.append(held.get(name) or fresh[-1])
         except (OSError, ValueError, KeyError, EOFError) as error:
             for segment in fresh:
@@ -525,8 +529,7 @@ class Writer:
         fill(folder)
         checksums = {path.name: self._store.checksum(path) for path in sorted(folder.iterdir())}
         folder.rename(self._store.folder / f"seg-{token}")
-        with _loading:
-            return Segment(self._store.folder, f"seg-{token}", checksums)
+        return Segment(self._store.folder, f"seg-{token}", checksums)
 
     def _publish(self, segments: Sequence[Segment], last: Mapping[str, str] | None = None) -> None:
         generation = self.current.generation + 1
