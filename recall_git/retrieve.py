@@ -87,7 +87,7 @@ class View:
         self.time = np.zeros(total, np.int64)
         """Author time of the commit that last changed the note."""
         taken = np.zeros(len(rows), bool)
-        for segment, base in zip(self.segments, self.bases.tolist(), strict=False):
+        for segment, base in zip(self.segments, self._starts, strict=False):
             has, found = segment.find(rows["key"])
             fresh = ~taken[has]
             places = np.flatnonzero(has)[fresh]
@@ -111,14 +111,14 @@ class View:
     @cached_property
     def scorer(self) -> bm25.Scorer:
         """BM25F with the view's statistics."""
-        tables = [(base, segment.terms) for segment, base in zip(self.segments, self.bases.tolist(), strict=False)]
+        tables = [(base, segment.terms) for segment, base in zip(self.segments, self._starts, strict=False)]
         return bm25.Scorer(tables, self.live, self.note, self.notes, self.lengths)
 
     @cached_property
     def note_spans(self) -> Floats:
         """(notes,): length of the sum of a note's vectors; what turns summed cosines into the mean's cosine."""
         summed = np.zeros((self.notes, self.segments[0].vectors.shape[1]) if self.segments else (0, 1), np.float32)
-        for segment, base in zip(self.segments, self.bases.tolist(), strict=False):
+        for segment, base in zip(self.segments, self._starts, strict=False):
             inside = np.flatnonzero(self.live[base : base + len(segment)])
             for first in range(0, len(inside), _BLOCK):
                 rows = inside[first : first + _BLOCK]
@@ -134,13 +134,14 @@ class View:
 
     @cached_property
     def _starts(self) -> list[int]:
+        """``bases`` as Python's numbers, which one document after the other is looked up in faster."""
         starts: list[int] = self.bases.tolist()
         return starts
 
     def postings(self, field: str, term: str) -> list[tuple[int, Postings]]:
         """Return (base, postings) of *term* for each segment that has it."""
         found = []
-        for segment, base in zip(self.segments, self.bases.tolist(), strict=False):
+        for segment, base in zip(self.segments, self._starts, strict=False):
             postings = segment.postings(field, term)
             if postings is not None:
                 found.append((base, postings))
@@ -154,7 +155,7 @@ class View:
     def cosines(self, vector: Floats) -> Floats:
         """Return the cosine of *vector* (dim,) with every document, -1 outside the view."""
         found = np.empty(len(self.live), np.float32)
-        for segment, base in zip(self.segments, self.bases.tolist(), strict=False):
+        for segment, base in zip(self.segments, self._starts, strict=False):
             _cosines(segment.vectors, segment.scales, vector, found[base : base + len(segment)])
         found[~self.live] = -1
         return found
@@ -162,7 +163,7 @@ class View:
     @cached_property
     def piece_counts(self) -> Ints:
         """How many sections of the view have each piece of the model; pieces beyond the end are in none."""
-        spans = zip(self.segments, self.bases.tolist(), strict=False)
+        spans = zip(self.segments, self._starts, strict=False)
         return nearness.counts([segment.pieces_of(self.live[base : base + len(segment)])[1] for segment, base in spans])
 
     def ask(self, terms: Sequence[str], question: Question) -> Evidence:
@@ -227,7 +228,7 @@ class View:
     def matching(self, parsed: lexical.Parsed) -> Mask:
         """Return which documents of the view match a parsed query, by the view's dates."""
         found = np.zeros(len(self.live), bool)
-        for segment, base in zip(self.segments, self.bases.tolist(), strict=False):
+        for segment, base in zip(self.segments, self._starts, strict=False):
             span = slice(base, base + len(segment))
             written = segment.docs["day"]
             days = np.where(written >= 0, written, self.time[span] // 86400).astype(np.int32)
