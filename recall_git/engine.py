@@ -263,7 +263,7 @@ class Engine:
         """
         snapshot = self._kept(repo).snapshot
         if snapshot is None or not snapshot.last:
-            self.encoder(model).encode(())
+            self.encoder(model).check()
             raise IndexUnusable("it does not hold this commit yet")
         view = self._view(repo, store, snapshot.last["view"])
         if view is None:

@@ -103,6 +103,11 @@ class Encoder:
         self._name = model
         self._folder = _folder(model) if model else BUNDLED
 
+    def check(self) -> None:
+        """Raise ModelUnusable when the model's folder holds nothing that can be loaded; a hub is not asked."""
+        if self._folder is not None:
+            self.encode(())
+
     def encode(self, texts: Sequence[str]) -> Encoded:
         """Return what the model makes of *texts*. Raises ModelUnusable when it cannot be loaded."""
         return self.begin(texts)()

@@ -149,3 +149,15 @@ def test_a_prompt_is_left_alone_and_the_reason_logged(broken: GitRepo) -> None:
     row = trace.read(broken.path / ".git" / "recall", 1)[0]
     assert row["outcome"] == "failed"
     assert "cannot be loaded" in row["why"]
+
+
+@pytest.mark.parametrize("broken", [0], indirect=True, ids=["much"])
+def test_a_prompt_does_not_ask_a_hub_for_what_the_index_lacks(broken: GitRepo, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("model2vec.StaticModel.from_pretrained", asked.append)
+    broken.git("config", "recall.model", "somebody/nowhere")
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": "Which port does the database listen on?"}
+    data = json.dumps({**event, "cwd": str(broken.path), "session_id": "s"}).encode()
+    assert answered(data, broken.path, os.environ, Engine()).stdout == ""
+    assert asked == []
+    assert "does not hold this commit" in trace.read(broken.path / ".git" / "recall", 1)[0]["why"]
